@@ -185,6 +185,9 @@ mod tests {
         let (end, offered) = (2_000_000_000, 24_000);
         line.interval(&Interval { end, offered, completed: 20_000, ..Interval::default() });
         assert!(line.line(&progress).contains("of 400k, 10k/s of 12k/s, 3 errors"), "{text}");
+        let (completed, failed) = (20_000, 19_000);
+        line.interval(&Interval { end, offered, completed, failed, ..Interval::default() });
+        assert!(line.line(&progress).contains(", 500/s of 12k/s"), "what failed is no throughput");
         let text = PhaseLine::again_line(&progress);
         assert_eq!(text, "reading again what looked wrong: 100k of 400k");
     }

@@ -13,11 +13,11 @@ const NARROWEST: usize = 60;
 /// Colour only on a terminal that knows colours, and not where NO_COLOR (no-color.org) asks for none; as wide as the
 /// terminal is.
 pub fn style_of_terminal(verbose: bool) -> Style {
-    let asks_for_none = std::env::var_os("NO_COLOR").is_some();
-    let color = std::io::stdout().is_terminal() && !asks_for_none && !is_dumb();
+    let shown = std::io::stdout().is_terminal();
+    let color = shown && std::env::var_os("NO_COLOR").is_none() && !is_dumb();
     let told = terminal_size::terminal_size_of(std::io::stdout());
     let width = told.map_or(Style::PLAIN.width, |(width, _)| usize::from(width.0));
-    Style { color, width: width.clamp(NARROWEST, WIDEST), verbose }
+    Style { color, width: width.clamp(NARROWEST, WIDEST), whole: !shown, verbose }
 }
 
 /// Returns true if the terminal says of itself that it only prints: it shows escape sequences as text.

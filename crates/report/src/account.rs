@@ -1,32 +1,37 @@
 //! Reads off a phase's timeline what each fault cost: errors, time without success, time until the load
 //! goes as it did before. Reads and writes apart; docs/FAILOVER.md says what each figure means.
 
+mod latency;
 pub(crate) mod lines;
+mod recovery;
 mod schedule;
+mod silence;
 #[cfg(test)]
 mod tests;
 
-use kvdyno_core::ground::median;
-use kvdyno_core::measure::{Nanos, PhaseMeasure, Side, Slot, Stretch, Timeline, TimelinePoint};
+use kvdyno_core::measure::{Nanos, PhaseMeasure, Side, Slot, Stretch, Timeline};
 use kvdyno_core::verify::AnomalyKind;
 use kvdyno_core::workload::PhasePlan;
 
+use self::recovery::{After, MOST_WIDTH, Pair, Usual, level, window_of};
 use self::schedule::{Schedule, Waiting};
+use self::silence::Silent;
 
 use crate::result::{
-    FaultAccount, FaultResult, Recovery, SideAccount, StaleAccount, StretchResult, Unavailable,
+    FaultAccount, FaultResult, ShareRecovery, SideAccount, StaleAccount, StretchResult,
+    ThroughputRecovery, Unavailable, Undecided,
 };
 
-/// Shares of the throughput that is asked, or was before, whose return is told.
-pub const SHARES: [f64; 5] = [0.5, 0.8, 0.9, 0.95, 0.99];
-/// Throughput is looked at over windows of this length, ns.
-const WINDOW: u64 = 1_000_000_000;
-/// A window begins in a stretch that works: in its first part at least half of what is expected.
-const HEAD: u64 = 100_000_000;
+/// Shares of the throughput that is asked, or was before, whose return is told; the last is all of it.
+pub const SHARES: [f64; 6] = [0.5, 0.8, 0.9, 0.95, 0.99, 1.0];
+/// Shortest time before the first fault that tells how throughput was, ns.
+const SHORTEST_BEFORE: u64 = 2_000_000_000;
 /// The load takes so long to get going, ns: left out of what was before.
 const GETTING_GOING: u64 = 1_000_000_000;
-/// Windows with fewer operations tell nothing of a throughput.
+/// Fewer operations a second tell nothing of a throughput.
 const FEWEST: f64 = 20.0;
+/// A gap of so many times the mean one between two successes is no gap of chance.
+const USUAL_GAPS: f64 = 5.0;
 /// Equal things done within this time of each other are one: all nodes at once, ns.
 const AT_ONCE: u64 = 1_000_000_000;
 
@@ -119,6 +124,8 @@ pub(crate) fn of_faults(
     let is_kept = !measure.timeline.slots.is_empty();
     let schedule = Schedule::of(plan, measure).filter(|_| is_kept);
     let waiting = schedule.as_ref().map(|schedule| Waiting::of(schedule, measure, first));
+    let all: Vec<u64> = begins.iter().map(|(began, _)| *began).collect();
+    let broken: Vec<u64> = begins.iter().filter(|(_, r)| !r).map(|(began, _)| *began).collect();
     for (number, account) in accounts.iter_mut().enumerate() {
         // A fault is watched beyond its repair; a repair until anything is done.
         let (_, repair) = begins[number];
@@ -128,8 +135,10 @@ pub(crate) fn of_faults(
         let of = |side| {
             let has = measure.series.iter().any(|(series, _)| Side::of(series.kind) == side);
             let (timeline, schedule) = (&measure.timeline, schedule.as_ref());
+            // A fault's row covers its repair; a repair's has what nothing else began.
+            let begins = if repair { &all[..] } else { &broken[..] };
             (has && is_kept)
-                .then(|| Sight { timeline, schedule, side, first, span, wall }.account())
+                .then(|| Sight { timeline, schedule, side, first, span, wall, begins }.account())
         };
         (account.reads, account.writes) = (of(Side::Reads), of(Side::Writes));
         account.backlog = waiting.as_ref().map(|waiting| waiting.after(span));
@@ -148,13 +157,16 @@ struct Sight<'a> {
     first: u64,
     span: Stretch,
     wall: u64,
+    /// Begins of all that may have begun a stretch without success.
+    begins: &'a [u64],
 }
 
-/// How the throughput was before, and from which count on a window counts as low.
+/// Throughput before the first fault.
 struct Former {
+    /// Operations that succeeded a second, never more than fell due.
     rate: f64,
-    /// Scatter of windows of [`WINDOW`] that is not to be taken for a fault's.
-    scatter: f64,
+    /// What was expected in each slot, and what succeeded.
+    slots: Vec<Pair>,
 }
 
 impl Sight<'_> {
@@ -163,8 +175,7 @@ impl Sight<'_> {
         let sum = |count: fn(&Slot) -> u64| slots.iter().map(count).sum();
         let (first_error_ns, last_error_ns) = self.errors();
         let silence = self.silence();
-        let long_enough = self.span.length() >= WINDOW;
-        let former = self.former().filter(|_| long_enough);
+        let former = self.former();
         let former_p99_ns = self.timeline.former_p99[self.side as usize].filter(|p| p.is_finite());
         SideAccount {
             ok: sum(|slot| slot.ok),
@@ -172,16 +183,13 @@ impl Sight<'_> {
             indeterminate: sum(|slot| slot.indeterminate),
             first_error_ns,
             last_error_ns,
-            unavailable_ns: silence.length(),
-            unavailable_from_ns: silence.from,
+            unavailable_ns: silence.map(Stretch::length),
+            unavailable_from_ns: silence.map(|silence| silence.from),
             asked_rate: self.asked_rate(self.span.from, self.span.to),
             former_rate: former.as_ref().map(|former| former.rate),
-            recoveries: match self.expected_rate(former.as_ref()) {
-                Some(rate) if long_enough && rate >= FEWEST => self.recoveries(former.as_ref()),
-                _ => Vec::new(),
-            },
+            throughput: Some(self.throughput(former.as_ref())),
             former_p99_ns,
-            calm_ns: former_p99_ns.and_then(|former| self.calm(2.0 * former)),
+            latency: latency::recovery(self.timeline, self.side as usize, self.first, self.span),
         }
     }
 
@@ -200,18 +208,17 @@ impl Sight<'_> {
         (seconds > 0.0).then(|| due / seconds)
     }
 
-    /// What should succeed a second from the fault on.
-    fn expected_rate(&self, former: Option<&Former>) -> Option<f64> {
-        let asked = self.asked_rate(self.span.from, self.span.to);
-        asked.or(former.map(|former| former.rate))
+    /// What should succeed in a slot: what falls due, or as much as before.
+    fn expected(&self, slot: usize, former_rate: f64) -> f64 {
+        let (from, width) = (slot as u64 * self.width(), self.width());
+        match self.schedule {
+            Some(schedule) => schedule.due_in(self.side, from, from + width),
+            None => former_rate * width as f64 / 1e9,
+        }
     }
 
-    /// What should succeed between two times: what falls due, or as much as before.
-    fn expected(&self, former: Option<&Former>, from: u64, to: u64) -> f64 {
-        match (self.schedule, former) {
-            (Some(schedule), _) => schedule.due_in(self.side, from, to),
-            (None, former) => former.map_or(0.0, |f| f.rate * (to - from) as f64 / 1e9),
-        }
+    fn width(&self) -> u64 {
+        self.timeline.slot.max(1)
     }
 
     /// The slots that begin in `from..to`, and the one in which `from` lies.
@@ -239,115 +246,127 @@ impl Sight<'_> {
         (within.iter().map(|e| e.0).min(), within.iter().map(|e| e.1).max())
     }
 
-    /// The longest stretch without success that reaches into the span.
-    fn silence(&self) -> Stretch {
-        let Some(silences) = &self.timeline.silences else { return Stretch { from: 0, to: 0 } };
+    /// The longest stretch without success that what was done has begun; `None` if it never had a success to end.
+    fn silence(&self) -> Option<Stretch> {
         let start = self.timeline.start;
-        let (from, to) = (start + self.span.from, start + self.wall);
-        // A stretch may last beyond the next thing that was done.
-        let begun: Vec<Stretch> = silences[self.side as usize]
-            .stretches
-            .iter()
-            .filter(|stretch| stretch.from < start + self.span.to)
-            .copied()
-            .collect();
-        let least = silences[self.side as usize].least;
-        let begun = kvdyno_core::measure::Silences { least, stretches: begun };
-        let Stretch { from, to } = begun.longest(from, to);
-        Stretch { from: from.saturating_sub(start), to: to.saturating_sub(start) }
+        let silences = &self.timeline.silences.as_ref()?[self.side as usize];
+        let begins: Vec<Nanos> = self.begins.iter().map(|begin| start + begin).collect();
+        let (from, end) = (start + self.span.from, start + self.wall);
+        let number = begins.iter().position(|begin| *begin == from)?;
+        let usual = |at| self.usual_gap(at);
+        let silent = Silent { silences, begins: &begins, usual: &usual };
+        let none = Stretch { from, to: (from + silences.least).min(end) };
+        let longest = match silent.longest(number, end) {
+            Some(longest) => longest,
+            None if silent.covers(Stretch { from, to: start + self.span.to }) => return None,
+            None => none,
+        };
+        let since = |at: Nanos| at.saturating_sub(start);
+        Some(Stretch { from: since(longest.from), to: since(longest.to) })
     }
 
-    fn former(&self) -> Option<Former> {
+    /// The longest time between two successes that was usual before the first fault, or is chance at the rate of the second
+    /// before `at`; ns.
+    fn usual_gap(&self, at: Nanos) -> Nanos {
+        let start = self.timeline.start;
+        let Some(silences) = &self.timeline.silences else { return 0 };
+        let silences = &silences[self.side as usize];
+        let before = self.former_begin().map_or(0, |begin| {
+            let (from, to) = (start + begin, start + self.first);
+            let whole = |stretch: &&Stretch| stretch.from >= from && stretch.to <= to;
+            let lengths = silences.stretches.iter().filter(whole).map(|stretch| stretch.length());
+            lengths.max().unwrap_or(0)
+        });
+        let at = at.saturating_sub(start);
+        let last = self.slots(at.saturating_sub(1_000_000_000), at);
+        let ok: u64 = last.iter().map(|slot| slot.ok).sum();
+        let by_chance = match ok as f64 > USUAL_GAPS {
+            true => (USUAL_GAPS * 1e9 / ok as f64) as Nanos,
+            false => 0,
+        };
+        before.max(by_chance).max(silences.least)
+    }
+
+    /// From when on the time before the first fault tells how it was.
+    fn former_begin(&self) -> Option<u64> {
         // A load that works off what had piled up at its begin shows what the store can do, not what it does.
         let level = self.timeline.level_from?.saturating_sub(self.timeline.start);
         let begin = GETTING_GOING.min(self.first / 2).max(level);
-        if begin >= self.first {
-            return None;
-        }
+        (begin < self.first).then_some(begin)
+    }
+
+    fn former(&self) -> Option<Former> {
+        let begin = self.former_begin()?;
         let slots = self.slots(begin, self.first);
         let end = slots.len().saturating_sub(1);
         let whole = &slots[end.min(1)..end];
         let seconds = whole.len() as f64 * self.timeline.slot as f64 / 1e9;
-        let rate = whole.iter().map(|slot| slot.ok).sum::<u64>() as f64 / seconds;
+        let counts: Vec<f64> = whole.iter().map(|slot| slot.ok as f64).collect();
+        let rate = level(&counts) * 1e9 / self.width() as f64;
         if !(seconds >= 0.5 && rate >= FEWEST) {
             return None;
         }
-        let width = (WINDOW / self.timeline.slot.max(1)).max(1) as usize;
-        let windows: Vec<f64> = whole
-            .chunks_exact(width)
-            .map(|window| window.iter().map(|slot| slot.ok).sum::<u64>() as f64)
-            .collect();
-        // At least as of events by chance.
-        let scatter = rate.sqrt().max(match windows.len() {
-            0..3 => 0.0,
-            // By the median absolute deviation (times 1.4826 it is the standard deviation of what is
-            // normally distributed): a machine that stood still for a second before the fault must not
-            // make whatever follows look usual.
-            _ => {
-                let middle = median(&windows);
-                let away: Vec<f64> = windows.iter().map(|window| (window - middle).abs()).collect();
-                1.4826 * median(&away)
-            }
-        });
         let asked = self.asked_rate(begin, self.first).unwrap_or(f64::INFINITY);
-        Some(Former { rate: rate.min(asked), scatter })
+        let rate = rate.min(asked);
+        let first = (begin / self.width()) as usize + 1;
+        let pair = |(number, ok): (usize, &f64)| Pair {
+            expected: self.expected(first + number, rate),
+            ok: *ok,
+        };
+        let slots = counts.iter().enumerate().map(pair).collect();
+        Some(Former { rate, slots })
     }
 
-    fn recoveries(&self, former: Option<&Former>) -> Vec<Recovery> {
-        let width = self.timeline.slot.max(1);
-        // The slot in which the phase ends is cut, and has what ended later.
+    /// When throughput was as before.
+    fn throughput(&self, former: Option<&Former>) -> ThroughputRecovery {
+        let undecided =
+            |why| ThroughputRecovery { undecided: Some(why), ..ThroughputRecovery::default() };
+        let width = self.width();
+        let Some(window_ns) = window_of(self.span) else {
+            return undecided(Undecided::WatchedTooShort);
+        };
+        let window = (window_ns / width).max(1) as usize;
+        let before =
+            former.filter(|former| former.slots.len() as u64 * width >= SHORTEST_BEFORE / 10 * 9);
+        let usual =
+            before.and_then(|former| Some((former.rate, Usual::of(&former.slots, window)?)));
+        let Some((rate, usual)) = usual else { return undecided(Undecided::NothingBefore) };
+        // The slot in which the phase ends is cut, and has what ended later. The first one began a little before the fault.
+        let begin = self.span.from / width;
         let slots = self.slots(self.span.from, self.span.to / width * width);
-        let (window, head) = ((WINDOW / width).max(1) as usize, (HEAD / width).max(1) as usize);
-        let mut sums = vec![0];
-        sums.extend(slots.iter().scan(0, |sum, slot| {
-            *sum += slot.ok;
-            Some(*sum)
-        }));
-        let count = |from: usize, slots: usize| (sums[from + slots] - sums[from]) as f64;
-        // The first slot began a little before the fault.
-        let begin = self.span.from / width * width;
-        let expected = |from: usize, slots: usize| {
-            let (from, length) = (begin + from as u64 * width, slots as u64 * width);
-            self.expected(former, from, from + length)
+        let pair = |(number, slot): (usize, &Slot)| Pair {
+            expected: self.expected(begin as usize + number, rate),
+            ok: slot.ok as f64,
         };
-        let begins = (slots.len() + 1).saturating_sub(window);
-        let recovery = |share: f64| {
-            let enough = |at: usize| {
-                let asked = share * expected(at, window);
-                let scatter = former.map_or(asked.sqrt(), |former| former.scatter);
-                // However much it scattered: half of the share is never as it was.
-                (asked - 3.0 * scatter).max(0.5 * asked)
-            };
-            let low = (0..begins).rev().find(|&at| count(at, window) < enough(at));
-            let works = |at: &usize| count(*at, head) >= 0.5 * share * expected(*at, head);
-            let after = match low {
-                None => Some(0),
-                // From the first success on: a burst after an outage makes its window look well early.
-                Some(low) => (low + 1..begins)
-                    .find(works)
-                    .map(|at| (at..slots.len()).find(|&at| slots[at].ok > 0).unwrap_or(at)),
-            };
-            let since = |at: usize| (begin + at as u64 * width).saturating_sub(self.span.from);
-            Recovery { share, after_ns: after.map(since) }
-        };
-        SHARES.into_iter().map(recovery).collect()
-    }
-
-    /// Until the 99th percentile stayed below `most`.
-    fn calm(&self, most: f64) -> Option<u64> {
-        let since = |at: Nanos| at.saturating_sub(self.timeline.start);
-        let within: Vec<_> = (self.timeline.points.iter())
-            .filter(|TimelinePoint { interval, .. }| {
-                since(interval.end) > self.span.from && since(interval.start) < self.span.to
-            })
-            .collect();
-        let restless = |p99: Option<f64>| p99.is_none_or(|p99| p99 > most);
-        let side = self.side as usize;
-        match within.iter().rposition(|point| restless(point.sides_p99[side])) {
-            None if within.is_empty() => None,
-            None => Some(0),
-            Some(last) if last + 1 == within.len() => None,
-            Some(last) => Some(since(within[last].interval.end) - self.span.from),
+        let series: Vec<Pair> = slots.iter().enumerate().map(pair).collect();
+        let expected: f64 = series.iter().map(|pair| pair.expected).sum();
+        if expected * 1e9 < FEWEST * self.span.length() as f64 {
+            return undecided(Undecided::TooFewOperations);
+        }
+        let after = After { series: &series, usual, window };
+        let since = |at: usize| ((begin + at as u64) * width).saturating_sub(self.span.from);
+        let varied = after.width() > MOST_WIDTH;
+        let told = SHARES.iter().filter(|share| **share < 1.0 || !varied);
+        let shares =
+            told.map(|&share| ShareRecovery { share, after_ns: after.recovered(share).map(since) });
+        let shares: Vec<ShareRecovery> = shares.collect();
+        let recovered = if varied { None } else { after.recovered(1.0) };
+        let later = recovered.map_or(Vec::new(), |at| {
+            after.long_dips(1.0).into_iter().filter(|dip| dip.from >= at).collect()
+        });
+        let longest = later.iter().max_by_key(|dip| dip.length()).map(|dip| StretchResult {
+            from_ns: since(dip.from),
+            length_ns: dip.length() as u64 * width,
+        });
+        ThroughputRecovery {
+            window_ns,
+            watched_ns: since(series.len().saturating_sub(window)),
+            may_lack: after.width().min(MOST_WIDTH),
+            usual_dip_ns: usual.dip as u64 * width,
+            shares,
+            later_dips: later.len() as u64,
+            longest_later_dip: longest,
+            undecided: varied.then_some(Undecided::TooVaried),
         }
     }
 }

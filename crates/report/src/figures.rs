@@ -286,10 +286,9 @@ fn after_faults(phase: &PhaseResult, subject: &Subject) -> Result<Measured, Stri
     }
     let mut worst: Option<Measured> = None;
     for fault in &phase.account {
-        let watched = fault.until_ns.saturating_sub(fault.began_ns);
         for (name, side) in fault.sides() {
             if of == Operations::All || of.name() == name {
-                let measured = after_fault(side, watched, &subject.figure)?;
+                let measured = after_fault(side, &subject.figure)?;
                 worst = [worst, measured].into_iter().flatten().reduce(worse);
             }
         }
@@ -313,13 +312,12 @@ fn worse(a: Measured, b: Measured) -> Measured {
     }
 }
 
-fn after_fault(
-    side: &SideAccount,
-    watched: u64,
-    figure: &ConditionFigure,
-) -> Result<Option<Measured>, String> {
+fn after_fault(side: &SideAccount, figure: &ConditionFigure) -> Result<Option<Measured>, String> {
     let exactly = |ns: u64| Measured::Exactly(ns as f64);
-    let or_longer = |ns: Option<u64>| ns.map_or(Measured::AtLeast(watched as f64), exactly);
+    let or_longer = |after: Option<u64>, watched: u64| {
+        Some(after.map_or(Measured::AtLeast(watched as f64), exactly))
+    };
+    let other_version = || "the result is of a version that told something else".to_owned();
     match figure {
         ConditionFigure::FirstError => Ok(side.first_error_ns.map(exactly)),
         ConditionFigure::LastError => Ok(side.last_error_ns.map(exactly)),
@@ -328,14 +326,21 @@ fn after_fault(
                  was catching up"
                 .to_owned())
         }
-        ConditionFigure::Calm => Ok(Some(or_longer(side.calm_ns))),
-        ConditionFigure::Recovery(_) if side.recoveries.is_empty() => {
-            Err("the time before or after a fault was too short to tell a throughput".to_owned())
+        ConditionFigure::Calm => {
+            let told = side.latency.as_ref().ok_or_else(other_version)?;
+            match told.undecided {
+                Some(why) => Err(why.text().to_owned()),
+                None => Ok(or_longer(told.after_ns, told.watched_ns)),
+            }
         }
-        ConditionFigure::Recovery(share) => match side.recovered(*share) {
-            Some(after) => Ok(Some(or_longer(after))),
-            None => Err("it is told for 50, 80, 90, 95 and 99 %".to_owned()),
-        },
+        ConditionFigure::Recovery(share) => {
+            let told = side.throughput.as_ref().ok_or_else(other_version)?;
+            match (told.of(*share), told.undecided) {
+                (Some(after), _) => Ok(or_longer(after, told.watched_ns)),
+                (None, Some(why)) => Err(why.text().to_owned()),
+                (None, None) => Err("it is told for 50, 80, 90, 95, 99 and 100 %".to_owned()),
+            }
+        }
         _ => Ok(None),
     }
 }

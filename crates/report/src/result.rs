@@ -33,8 +33,8 @@ use serde::{Deserialize, Serialize};
 
 pub use account::{
     BacklogAccount, CopiesAccount, DifferingRecord, FaultAccount, InsertAccount, LOST_SHOWN,
-    LostAgentsAccount, LostWrite, Recovery, SideAccount, StaleAccount, StretchResult, Unavailable,
-    WriteAccount,
+    LatencyRecovery, LostAgentsAccount, LostWrite, ShareRecovery, SideAccount, StaleAccount,
+    StretchResult, ThroughputRecovery, Unavailable, Undecided, WriteAccount,
 };
 pub use agent::AgentResult;
 pub use capacity::{CapacityResult, FitResult, ProbeResult};

@@ -21,7 +21,7 @@ use crate::wording::{
 use kvdyno_core::ground::numbers::{duration_text, grouped};
 
 pub(crate) use account::{condition_text, reach_text};
-use layout::{columns, printable, wrapped};
+use layout::{columns, harmless, printable, wrapped};
 
 /// How to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub struct Style {
     pub color: bool,
     /// Columns of the terminal; below 100 tables leave columns out.
     pub width: usize,
+    /// It goes to a file or to another program: tables are whole, however wide they are.
+    pub whole: bool,
     /// Remarks, what limited each phase, when it settled and what servers did beside are told, too.
     pub verbose: bool,
 }
@@ -39,7 +41,12 @@ const WIDE: usize = 100;
 
 impl Style {
     /// No colour, 120 columns: for files and pipes.
-    pub const PLAIN: Style = Style { color: false, width: 120, verbose: false };
+    pub const PLAIN: Style = Style { color: false, width: 120, whole: true, verbose: false };
+
+    /// Columns that a table may take.
+    pub(crate) fn table_width(self) -> usize {
+        if self.whole { usize::MAX } else { self.width }
+    }
 
     fn paint(self, code: &str, text: &str) -> String {
         if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
@@ -101,7 +108,7 @@ pub fn render_store(
         text.push_str(&agents::of_phase(phase, style));
     }
     for finding in findings(result, run) {
-        text.push_str(&wrapped(&printable(&finding), "", "  ", style.width));
+        text.push_str(&wrapped(&harmless(&finding), "", "  ", style.width));
     }
     if !run.phases.is_empty() {
         text.push_str(&verification(run, style));
@@ -118,10 +125,10 @@ pub fn render_store(
         text.push_str(&wrapped(&note, "", "  ", style.width));
     }
     for line in &run.of_agents {
-        text.push_str(&wrapped(&printable(line), "note: ", "  ", style.width));
+        text.push_str(&wrapped(&harmless(line), "note: ", "  ", style.width));
     }
     for remark in told_reasons(run).iter().filter(|reason| reason.remark && style.verbose) {
-        text.push_str(&wrapped(&printable(&remark.line()), "note: ", "  ", style.width));
+        text.push_str(&wrapped(&harmless(&remark.line()), "note: ", "  ", style.width));
     }
     for phase in run.phases.iter().filter(|phase| is_listed(phase)) {
         text.push_str(&figures(phase, style));
@@ -190,7 +197,7 @@ fn verdict(run: &StoreRun, style: Style) -> String {
         Some(verdict) => {
             text.push_str(&format!("verdict: {}\n", style.level(verdict.level)));
             for reason in told_reasons(run).iter().filter(|reason| !reason.remark) {
-                text.push_str(&wrapped(&printable(&reason.line()), "  - ", "    ", style.width));
+                text.push_str(&wrapped(&harmless(&reason.line()), "  - ", "    ", style.width));
             }
         }
         None => text.push_str("verdict: not judged\n"),
@@ -241,7 +248,7 @@ fn table(result: &RunResult, run: &StoreRun, style: Style) -> Result<String, His
     let columns_of: Vec<ReportLine> = all.iter().filter(has_room).copied().collect();
     let mut cells = vec![heading_cells(&columns_of)];
     cells.extend(views.iter().map(|view| row_cells(view, &columns_of, unit)));
-    let mut lines = columns(&cells, style.width).into_iter();
+    let mut lines = columns(&cells, style.table_width()).into_iter();
     let mut text = format!("Latencies in {}; {clock}\n", unit.name());
     text.extend(lines.next().map(|line| style.bold(&line) + "\n"));
     for (line, view) in lines.zip(&views) {

@@ -161,7 +161,7 @@ impl Trials {
             for row in &store.rows {
                 cells.extend(row.cells(self.columns, self.unit));
             }
-            for line in columns(&cells, style.width) {
+            for line in columns(&cells, style.table_width()) {
                 text.push_str(&format!("{line}\n"));
             }
         }

@@ -169,6 +169,7 @@ impl Collector {
             failed: series.iter().map(|(_, m)| m.failed + m.indeterminate).sum(),
             backlog: if self.open_arrival { self.offered.saturating_sub(self.started) } else { 0 },
             drained: series.iter().map(|(_, m)| m.drained.completed()).sum(),
+            drained_failed: series.iter().map(|(_, m)| m.drained.unsuccessful).sum(),
             series,
             troubles: counts.troubles,
         }

@@ -62,6 +62,9 @@ pub struct Interval {
     pub backlog: u64,
     /// Of the completed, those that ended after the phase: in no rate. Only the last interval has any.
     pub drained: u64,
+    /// Of the drained, the failed and the indeterminate.
+    #[serde(default)]
+    pub drained_failed: u64,
     /// Each series that had an operation.
     pub series: Vec<(Series, KindMeasure)>,
     /// What went wrong.
@@ -76,18 +79,25 @@ impl Interval {
         self.end.saturating_sub(self.start)
     }
 
-    /// Operations that ended within it.
+    /// Returns how many operations ended within it, in whatever way.
     #[must_use]
-    pub fn in_time(&self) -> u64 {
+    pub fn attempts(&self) -> u64 {
         self.completed.saturating_sub(self.drained)
     }
 
-    /// Operations a second that ended within it, by its own length; 0 if it has none.
+    /// Returns how many operations succeeded within it.
+    #[must_use]
+    pub fn succeeded(&self) -> u64 {
+        let failed = self.failed.saturating_sub(self.drained_failed);
+        self.attempts().saturating_sub(failed)
+    }
+
+    /// Returns its throughput: operations a second that succeeded within it, by its own length; 0 if it has none.
     #[must_use]
     pub fn rate(&self) -> f64 {
         match self.length() {
             0 => 0.0,
-            length => self.in_time() as f64 * 1e9 / length as f64,
+            length => self.succeeded() as f64 * 1e9 / length as f64,
         }
     }
 
@@ -109,7 +119,7 @@ impl Interval {
     #[must_use]
     pub fn catches_up(&self, before: u64) -> bool {
         let allowed = (self.offered as f64 * BEHIND).max(A_FEW);
-        let more = self.in_time().saturating_sub(self.offered);
+        let more = self.attempts().saturating_sub(self.offered);
         [before, self.backlog, more].into_iter().any(|waiting| waiting as f64 > allowed)
     }
 }
@@ -122,8 +132,18 @@ mod tests {
     fn the_rate_of_a_partial_interval_is_by_its_length_and_without_the_drain() {
         let (start, end) = (2_000_000_000, 2_500_000_000);
         let last = Interval { start, end, completed: 60, drained: 10, ..Interval::default() };
-        assert_eq!((last.rate(), last.in_time()), (100.0, 50));
+        assert_eq!((last.rate(), last.attempts()), (100.0, 50));
         assert_eq!(Interval { end: start, ..last }.rate(), 0.0);
+    }
+
+    #[test]
+    fn what_failed_is_no_throughput() {
+        let (end, completed) = (2_000_000_000, 500);
+        let all = Interval { end, completed, failed: 500, ..Interval::default() };
+        assert_eq!((all.rate(), all.attempts(), all.succeeded()), (0.0, 500, 0));
+        // 60 of 500 failed, 20 of these after the phase, as 30 that succeeded did.
+        let some = Interval { failed: 60, drained: 50, drained_failed: 20, ..all };
+        assert_eq!((some.rate(), some.attempts(), some.succeeded()), (205.0, 450, 410));
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub use slots::{SLOT, Side, Slot};
 pub use stalls::{LEAST_GAP, LEAST_IN_ALL, Stalls, Standstill, Watchdog};
 pub use steady::Settling;
 pub use thread_time::{ThreadTime, thread_cpu};
-pub use timeline::{Timeline, TimelineBuilder, TimelinePoint, percentile};
+pub use timeline::{Slow, Timeline, TimelineBuilder, TimelinePoint, percentile};
 pub(crate) use troubles::FreshlyWrong;
 pub use troubles::Troubles;
 pub use worker_use::WorkerUse;

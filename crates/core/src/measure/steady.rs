@@ -19,6 +19,8 @@ const RARE: f64 = 2.576;
 const FEWEST: usize = 12;
 /// Fewest points that can show a trend: of five no order is rare enough.
 const FEWEST_POINTS: usize = 6;
+/// A level below this share of the median is nothing: it has no logarithm.
+const NOTHING: f64 = 1e-3;
 /// Points of which a trend is made at most; neighbours of longer runs are averaged.
 const MOST_POINTS: usize = 300;
 
@@ -28,8 +30,8 @@ pub struct Settling {
     /// The first interval of the steady part; `None` if it never settled: if that lies in the second
     /// half, or if there is a trend.
     pub from: Option<usize>,
-    /// How much the series changed over its whole length, as a share of its median, if that is surely a
-    /// trend, and one that its second half goes on with; else 0.
+    /// Change of the series over its whole length, as a share of its level at the begin, if that is surely a trend, and one
+    /// that its second half goes on with; else 0. Nothing falls by more than all of it: never below -1.
     pub trend: f64,
 }
 
@@ -41,7 +43,7 @@ impl Settling {
     /// rule that fared best in Hoad, Robinson and Davies, Journal of the Operational Research Society
     /// 61, 2010). A trend is Mann and Kendall's, with the variance that correlated neighbours give it
     /// (Hamed and Rao, Journal of Hydrology 204, 1998), and as large as Sen's slope (Journal of the
-    /// American Statistical Association 63, 1968) says.
+    /// American Statistical Association 63, 1968) of the logarithms says.
     #[must_use]
     pub fn of(series: &[f64]) -> Option<Settling> {
         if series.len() < FEWEST {
@@ -91,7 +93,7 @@ fn apart(before: &[f64], after: &[f64]) -> bool {
     difference > NO_WARMUP * mean(after).abs() && difference > NO_WARMUP_ERRORS * error
 }
 
-/// Change over the series as a share of its median; 0 unless it is surely a trend.
+/// Change over the series as a share of its level at the begin; 0 unless it is surely a trend.
 fn trend(series: &[f64]) -> f64 {
     let points: Vec<f64> =
         series.chunks(series.len().div_ceil(MOST_POINTS).max(1)).map(mean).collect();
@@ -100,11 +102,15 @@ fn trend(series: &[f64]) -> f64 {
     if n < FEWEST_POINTS || middle <= 0.0 {
         return 0.0;
     }
+    // Of logarithms, so that what falls to a tenth has fallen by 90 %, and not by six times its median.
+    let logs: Vec<f64> = points.iter().map(|point| point.max(middle * NOTHING).ln()).collect();
     let mut slopes = Vec::with_capacity(n * (n - 1) / 2);
+    let mut growths = Vec::with_capacity(n * (n - 1) / 2);
     let mut sign = 0.0;
     for (i, a) in points.iter().enumerate() {
         for (j, b) in points.iter().enumerate().skip(i + 1) {
             slopes.push((b - a) / (j - i) as f64);
+            growths.push((logs[j] - logs[i]) / (j - i) as f64);
             sign += f64::from(i8::from(b > a) - i8::from(b < a));
         }
     }
@@ -112,7 +118,7 @@ fn trend(series: &[f64]) -> f64 {
     let count = n as f64;
     let variance = count * (count - 1.0) * (2.0 * count + 5.0) / 18.0 * inflation(&points, slope);
     let z = (sign.abs() - 1.0).max(0.0) / variance.sqrt();
-    if z > RARE { slope * (count - 1.0) / middle } else { 0.0 }
+    if z > RARE { (median(&growths) * (count - 1.0)).exp_m1() } else { 0.0 }
 }
 
 /// How much more the test's statistic scatters because neighbours resemble each other: from the
@@ -194,6 +200,18 @@ mod tests {
             let falling: Vec<f64> = falling.map(|(i, v)| v * (1.0 - 0.01 * i as f64)).collect();
             let found = Settling::of(&falling).unwrap();
             assert!(found.from.is_none() && found.trend < -0.1, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_falls_by_more_than_all_of_it() {
+        for seed in 0..20 {
+            let falling = steady(60, seed).into_iter().enumerate();
+            let falling: Vec<f64> = falling.map(|(i, v)| v * (-(i as f64) / 10.0).exp()).collect();
+            let fell = Settling::of(&falling).unwrap().trend;
+            assert!((-1.0..-0.99).contains(&fell), "to e^-5.9 of it: {fell}");
+            let rose = Settling::of(&falling.into_iter().rev().collect::<Vec<_>>()).unwrap().trend;
+            assert!((200.0..600.0).contains(&rose), "to e^5.9 of it: {rose}");
         }
     }
 

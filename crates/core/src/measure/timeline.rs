@@ -28,6 +28,26 @@ pub struct TimelinePoint {
     /// 99th percentiles of reads and of writes, ns. What did not succeed took for ever; `None` where
     /// nothing ended.
     pub sides_p99: [Option<f64>; 2],
+    /// Slow operations of reads and of writes, by the 99th percentile from before that was known by then.
+    pub slow: [Slow; 2],
+}
+
+/// Operations that took longer than twice the 99th percentile of those before the first fault. What did not succeed took
+/// for ever.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slow {
+    /// How many did.
+    pub slower: u64,
+    /// All operations that ended.
+    pub of: u64,
+}
+
+impl Slow {
+    /// Returns the share of slow operations; 0 of none.
+    #[must_use]
+    pub fn share(self) -> f64 {
+        self.slower as f64 / self.of.max(1) as f64
+    }
 }
 
 /// How a phase went; see the top of the file.
@@ -49,6 +69,8 @@ pub struct Timeline {
     /// 99th percentiles of all intervals from then to the begin of the first fault, of reads and of
     /// writes, ns; only in a phase with faults.
     pub former_p99: [Option<f64>; 2],
+    /// Slow operations of the same intervals, of reads and of writes.
+    pub former_slow: [Slow; 2],
 }
 
 impl Timeline {
@@ -138,6 +160,19 @@ impl Sums {
     fn p99(&self) -> Option<f64> {
         percentile(self.latencies.as_ref(), self.unsuccessful, 0.99)
     }
+
+    /// Counts those that took longer than twice `p99`.
+    fn slow(&self, p99: Option<f64>) -> Slow {
+        let of = self.latencies.as_ref().map_or(0, Histogram::len) + self.unsuccessful;
+        let bound = p99.filter(|p99| p99.is_finite()).map(|p99| 2.0 * p99);
+        let (Some(bound), Some(latencies)) = (bound, &self.latencies) else {
+            return Slow { slower: self.unsuccessful, of };
+        };
+        let slower =
+            latencies.iter_recorded().filter(|value| value.value_iterated_to() as f64 > bound);
+        let slower: u64 = slower.map(|value| value.count_since_last_iteration()).sum();
+        Slow { slower: slower + self.unsuccessful, of }
+    }
 }
 
 /// The latency at `quantile` (0 to 1) of operations of which `unsuccessful` more took for ever;
@@ -220,11 +255,12 @@ impl TimelineBuilder {
             }
         }
         let sides_p99 = sums.each_ref().map(Sums::p99);
+        let slow = [0, 1].map(|side| sums[side].slow(self.former[side].p99()));
         let succeeded = Sums::latencies_of_both(sums);
         let [p50, p99] = self.pools.each_mut().map(|pool| pool.add(succeeded.as_ref()));
         // Nothing of its histograms stays, however long the phase lasts.
         interval.series = Vec::new();
-        self.timeline.points.push(TimelinePoint { interval, p50, p99, sides_p99 });
+        self.timeline.points.push(TimelinePoint { interval, p50, p99, sides_p99, slow });
     }
 
     /// A worker has ended.
@@ -240,6 +276,7 @@ impl TimelineBuilder {
     #[must_use]
     pub fn finish(mut self) -> Timeline {
         self.timeline.former_p99 = self.former.each_ref().map(Sums::p99);
+        self.timeline.former_slow = self.former.each_ref().map(|former| former.slow(former.p99()));
         self.timeline
     }
 }

@@ -45,7 +45,8 @@ impl Figure {
             unit: FigureUnit::Count,
             detail: who.join(", "),
             warning: Some(
-                "what they had in memory only is gone, which explains reads that find nothing since"
+                "a server that starts again has what it had written to its disk, and no more: reads that \
+                 find nothing since may come of that"
                     .to_owned(),
             ),
         }

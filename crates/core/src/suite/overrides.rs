@@ -158,7 +158,12 @@ fn set(document: &mut Document, text: &str) -> Result<(), SuiteError> {
         words = [&SUITE_KEYS[..], &CLIENT_KEYS[..]].concat();
     }
     let what = if rest.is_empty() { "a key of the suite" } else { "a phase of this suite" };
-    let hint = hints::hint(first, &words);
+    let is_group =
+        |at: &[usize]| named(document, at, "group").iter().any(|(name, _)| name == first);
+    let hint = match phases.iter().find(|(_, at)| is_group(at)) {
+        Some((phase, _)) => format!("it is a group: write --set {phase}.{text}"),
+        None => hints::hint(first, &words),
+    };
     fail(Problem::UnknownWord { word: first.to_owned(), what: what.to_owned() }, &hint)
 }
 

@@ -24,7 +24,7 @@ pub(super) fn halves_that_differ(timeline: &Timeline) -> Option<(f64, f64)> {
     differ(first, second).then(|| (median(first), median(second)))
 }
 
-/// Operations a second in each interval but the last one, if that was cut.
+/// Operations that succeeded a second in each interval but the last one, if that was cut.
 pub(super) fn whole_interval_rates(timeline: &Timeline) -> Vec<f64> {
     let whole = timeline.intervals().map(Interval::length).max().unwrap_or_default();
     timeline

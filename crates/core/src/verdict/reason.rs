@@ -119,7 +119,7 @@ pub enum Reason {
     },
     /// Throughput still rose or fell at the end: what the phase measured is a moment of it.
     NeverSettled {
-        /// Change of the throughput over the phase by its trend, as a share of its median.
+        /// Change of the throughput over the phase by its trend, as a share of its level at the begin.
         trend: f64,
     },
     /// The run failed, or nothing of it was measured.

@@ -2,12 +2,9 @@
 
 use crate::result::{
     BacklogAccount, CopiesAccount, DifferingRecord, FaultAccount, LostWrite, SideAccount,
-    StaleAccount, WriteAccount,
+    StaleAccount, ThroughputRecovery, Undecided, WriteAccount,
 };
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
-
-/// Share of the throughput whose return the tables tell.
-const SHOWN: f64 = 0.95;
 
 /// A column of the account.
 pub(crate) struct AccountLine {
@@ -20,7 +17,7 @@ pub(crate) struct AccountLine {
 }
 
 /// Every column after the fault, its time and the kind of operations.
-pub(crate) const ACCOUNT_LINES: [AccountLine; 11] = [
+pub(crate) const ACCOUNT_LINES: [AccountLine; 13] = [
     AccountLine {
         label: "OK",
         meaning: "operations that succeeded from the fault to the next one, from a repair to whatever was done next",
@@ -48,8 +45,8 @@ pub(crate) const ACCOUNT_LINES: [AccountLine; 11] = [
     },
     AccountLine {
         label: "No success",
-        meaning: "longest time without success",
-        text: |_, side| time(Some(side.unavailable_ns)),
+        meaning: "longest time without success that the fault began; - where an earlier one's went on",
+        text: |_, side| time(side.unavailable_ns),
     },
     AccountLine {
         label: "Asked/s",
@@ -62,29 +59,36 @@ pub(crate) const ACCOUNT_LINES: [AccountLine; 11] = [
         text: |_, side| side.former_rate.map_or("-".to_owned(), significant),
     },
     AccountLine {
-        label: "To 95 %",
-        meaning: "from the fault until 95 % of what is asked (without a rate: of the former throughput) succeeded again, and went on to",
-        text: |fault, side| match side.recovered(SHOWN) {
-            Some(after) => after.map_or_else(|| not_within(fault), |ns| time(Some(ns))),
-            None => "-".to_owned(),
-        },
+        label: "Rate back",
+        meaning: "from the fault until a window of up to 10 s began in which throughput was as in such windows before the first fault; unaffected: the first one was",
+        text: |_, side| side.throughput.as_ref().map_or("-".to_owned(), rate_back),
+    },
+    AccountLine {
+        label: "Later dips",
+        meaning: "after that: dips below half of the throughput that are longer than those before the first fault, and the longest of them",
+        text: |_, side| side.throughput.as_ref().map_or("-".to_owned(), later_dips),
     },
     AccountLine {
         label: "Drained",
-        meaning: "from the fault until the backlog was drained: what had fallen due and not ended was as little as before; only with open arrivals, reads and writes together",
+        meaning: "from the fault until the backlog was answered: what had fallen due and not ended was as little as before, and no more of it was refused; only with open arrivals, reads and writes together",
+        text: |fault, _| fault.backlog.as_ref().map_or("-".to_owned(), drained),
+    },
+    AccountLine {
+        label: "Given up",
+        meaning: "until then: requests that were due and ended without success",
         text: |fault, _| match fault.backlog {
-            Some(BacklogAccount { drained_ns: None, .. }) => not_within(fault),
-            Some(BacklogAccount { drained_ns, .. }) => time(drained_ns),
-            None => "-".to_owned(),
+            Some(BacklogAccount { given_up: given_up @ 1.., window_ns: 1.., .. }) => {
+                grouped(given_up as f64)
+            }
+            _ => "-".to_owned(),
         },
     },
     AccountLine {
-        label: "To 2×p99",
-        meaning: "from the fault until the 99th percentile stayed below twice the former one",
-        text: |fault, side| match (side.former_p99_ns, side.calm_ns) {
-            (Some(_), None) => not_within(fault),
-            (None, _) => "-".to_owned(),
-            (_, calm) => time(calm),
+        label: "Latency back",
+        meaning: "from the fault until a window of up to 10 s began in which no larger share of the operations took more than twice the former 99th percentile than before the first fault",
+        text: |_, side| {
+            let told = side.latency.as_ref();
+            told.map_or("-".to_owned(), |told| back(told.undecided, told.after_ns, told.watched_ns))
         },
     },
 ];
@@ -96,8 +100,36 @@ fn time(ns: Option<u64>) -> String {
     })
 }
 
-fn not_within(fault: &FaultAccount) -> String {
-    format!("> {}", duration_text(fault.until_ns.saturating_sub(fault.began_ns) as f64))
+/// When something was as before; `watched`: the last time at which it could have been seen to be.
+fn back(undecided: Option<Undecided>, after: Option<u64>, watched: u64) -> String {
+    match (undecided, after) {
+        (Some(_), _) => "not decided".to_owned(),
+        (None, Some(0)) => "unaffected".to_owned(),
+        (None, Some(after)) => time(Some(after)),
+        (None, None) => format!("> {}", duration_text(watched as f64)),
+    }
+}
+
+fn rate_back(told: &ThroughputRecovery) -> String {
+    back(told.undecided, told.of(1.0).flatten(), told.watched_ns)
+}
+
+fn later_dips(told: &ThroughputRecovery) -> String {
+    match told.longest_later_dip {
+        Some(longest) => {
+            format!("{} (≤ {})", told.later_dips, duration_text(longest.length_ns as f64))
+        }
+        None => "-".to_owned(),
+    }
+}
+
+fn drained(told: &BacklogAccount) -> String {
+    match told {
+        // As results of earlier versions have it.
+        BacklogAccount { window_ns: 0, undecided: None, .. } => "-".to_owned(),
+        BacklogAccount { undecided: None, answered_ns: Some(0), .. } => "no backlog".to_owned(),
+        told => back(told.undecided, told.answered_ns, told.watched_ns),
+    }
 }
 
 /// The first cells of a row: the fault, when it was begun, which operations.

@@ -4,11 +4,17 @@
 use kvdyno_core::measure::{PhaseMeasure, Side, Stretch};
 use kvdyno_core::workload::{GroupPlan, PhasePlan};
 
-use crate::result::BacklogAccount;
 use kvdyno_core::ground::median;
+
+use super::recovery::window_of;
+use crate::result::{BacklogAccount, Undecided};
 
 /// What falls due in this time may wait without being a backlog, ns.
 const PROMPT: u64 = 100_000_000;
+/// Share of what ends that may fail without the backlog being refused rather than worked off.
+const REFUSED: f64 = 0.01;
+/// Two-sided 95 % point of the normal distribution, rounded up.
+const RANGE: f64 = 2.0;
 
 /// What fell due, and when. Times count from the begin of the phase, ns.
 pub(super) struct Schedule {
@@ -75,10 +81,24 @@ fn part(group: &GroupPlan, side: Side) -> f64 {
 /// What was due and had not ended, at the end of each slot.
 pub(super) struct Waiting {
     width: u64,
-    /// How many, and how many fell due in [`PROMPT`] before.
-    slots: Vec<(f64, f64)>,
-    /// Before the first fault, from when on the load was level with its schedule.
+    slots: Vec<WaitingSlot>,
+    /// How many waited before the first fault, from when on the load was level with its schedule.
     usual: f64,
+    /// Slots of the longest time before the first fault in which more waited than usual.
+    usual_pile: usize,
+    /// Share of what ended before the first fault that did not succeed.
+    usual_refused: f64,
+}
+
+/// One slot of a load with a schedule.
+#[derive(Clone, Copy)]
+struct WaitingSlot {
+    /// Due and not ended, at its end.
+    waiting: f64,
+    /// Fell due in [`PROMPT`] before its end.
+    prompt: f64,
+    ended: u64,
+    refused: u64,
 }
 
 impl Waiting {
@@ -87,20 +107,31 @@ impl Waiting {
         let timeline = &measure.timeline;
         let width = timeline.slot.max(1);
         let count = measure.end.saturating_sub(measure.start) / width;
-        let mut ended = 0;
+        let mut all_ended = 0;
         let mut slots = Vec::with_capacity(count as usize);
         for index in 0..count {
             let sides = timeline.slots.get(index as usize).into_iter().flatten();
-            ended += sides.map(|slot| slot.ok + slot.failed + slot.indeterminate).sum::<u64>();
+            let (mut ended, mut refused) = (0, 0);
+            for slot in sides {
+                ended += slot.ok + slot.failed + slot.indeterminate;
+                refused += slot.failed + slot.indeterminate;
+            }
+            all_ended += ended;
             let at = (index + 1) * width;
             let due = schedule.due_by(at);
-            slots.push((due - ended as f64, due - schedule.due_by(at.saturating_sub(PROMPT))));
+            let (waiting, prompt) =
+                (due - all_ended as f64, due - schedule.due_by(at.saturating_sub(PROMPT)));
+            slots.push(WaitingSlot { waiting, prompt, ended, refused });
         }
         let level = timeline.level_from.map(|from| from.saturating_sub(timeline.start));
         let level = level.map_or(0..0, |from| from.div_ceil(width)..first / width);
-        let before: Vec<f64> = slots.iter().map(|slot| slot.0).collect();
-        let before = before.get(level.start as usize..level.end as usize).unwrap_or_default();
-        Waiting { width, usual: median(before).max(0.0), slots }
+        let before = slots.get(level.start as usize..level.end as usize).unwrap_or_default();
+        let waited: Vec<f64> = before.iter().map(|slot| slot.waiting).collect();
+        let sum = |of: fn(&WaitingSlot) -> u64| before.iter().map(of).sum::<u64>() as f64;
+        let usual_refused = sum(|slot| slot.refused) / sum(|slot| slot.ended).max(1.0);
+        let usual = median(&waited).max(0.0);
+        let usual_pile = longest_pile(before, usual);
+        Waiting { width, usual, usual_pile, usual_refused, slots }
     }
 
     /// From a fault's begin to whatever came next.
@@ -108,16 +139,52 @@ impl Waiting {
         let from = (span.from / self.width) as usize;
         let to = ((span.to / self.width) as usize).min(self.slots.len());
         let watched = self.slots.get(from..to).unwrap_or_default();
-        let most = watched.iter().map(|slot| slot.0).fold(0.0, f64::max).round() as u64;
-        let piled = |slot: &(f64, f64)| slot.0 > (2.0 * self.usual).max(slot.1).max(1.0);
-        let drained_ns = match watched.iter().rposition(piled) {
-            None => Some(0),
-            Some(last) if last + 1 == watched.len() => None,
-            // At the end of that slot there were more still.
-            Some(last) => Some(((from + last + 2) as u64 * self.width).saturating_sub(span.from)),
+        let most = watched.iter().map(|slot| slot.waiting).fold(0.0, f64::max).round() as u64;
+        let refused = |slots: &[WaitingSlot]| slots.iter().map(|slot| slot.refused).sum::<u64>();
+        let told = BacklogAccount { most, given_up: refused(watched), ..BacklogAccount::default() };
+        let Some(window_ns) = window_of(span) else {
+            return BacklogAccount { undecided: Some(Undecided::WatchedTooShort), ..told };
         };
-        BacklogAccount { most, drained_ns }
+        let window = (window_ns / self.width).max(1) as usize;
+        let drained = self.drained(watched, window);
+        // At the end of the slot before there were more still.
+        let since = |at: usize| ((from + at + 1) as u64 * self.width).saturating_sub(span.from);
+        let answered_ns = drained.map(|at| if at == 0 { 0 } else { since(at) });
+        let given_up = drained.map_or(told.given_up, |at| refused(&watched[..at]));
+        let watched_ns = since(watched.len().saturating_sub(window));
+        BacklogAccount { given_up, answered_ns, watched_ns, window_ns, ..told }
     }
+
+    /// Returns the first slot from which on for a window nothing waits for longer than before, and no more is refused.
+    fn drained(&self, watched: &[WaitingSlot], window: usize) -> Option<usize> {
+        let begins = (watched.len() + 1).saturating_sub(window);
+        let allowed = self.usual_pile + (PROMPT / self.width) as usize;
+        (0..begins).find(|&at| {
+            let slots = &watched[at..at + window];
+            (at == 0 || !piled(&slots[0], self.usual))
+                && longest_pile(slots, self.usual) <= allowed
+                && !self.refuses(slots)
+        })
+    }
+
+    /// More of what ended was refused than before the fault.
+    fn refuses(&self, slots: &[WaitingSlot]) -> bool {
+        let sum = |of: fn(&WaitingSlot) -> u64| slots.iter().map(of).sum::<u64>() as f64;
+        let (ended, refused) = (sum(|slot| slot.ended), sum(|slot| slot.refused));
+        let expected = ended * self.usual_refused;
+        refused > expected + RANGE * expected.sqrt() + REFUSED * ended
+    }
+}
+
+/// More waits than is usual: what falls due in [`PROMPT`], or twice as many as before.
+fn piled(slot: &WaitingSlot, usual: f64) -> bool {
+    slot.waiting > (2.0 * usual).max(slot.prompt).max(1.0)
+}
+
+/// The most slots in a row in which more waits than usual.
+fn longest_pile(slots: &[WaitingSlot], usual: f64) -> usize {
+    let runs = slots.chunk_by(|one, next| piled(one, usual) == piled(next, usual));
+    runs.filter(|run| piled(&run[0], usual)).map(<[_]>::len).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -143,23 +210,23 @@ mod tests {
         PhasePlan::plain(1, "load", groups, Duration::from_secs(60))
     }
 
-    /// A thousand requests a second for 12.5 s; `ended` says how many end in the slot that begins then.
+    /// A thousand requests a second for 22.5 s; `ended` says how many end in the slot that begins then.
     fn measure(ended: impl Fn(u64) -> u64) -> PhaseMeasure {
         let mut measure = sample::recordings(0).remove(0).measure;
-        (measure.start, measure.end) = (START, START + 25 * SECOND / 2);
+        (measure.start, measure.end) = (START, START + 45 * SECOND / 2);
         let interval = |index: u64| {
             let (start, end) = (START + index * SECOND, START + (index + 1) * SECOND);
             let end = end.min(measure.end);
             let offered = (end - start) / 1_000_000;
             Interval { start, end, offered, ..Interval::default() }
         };
-        measure.timeline = (0..13).map(interval).collect();
+        measure.timeline = (0..23).map(interval).collect();
         let slot = |index: u64| {
             let ended = ended(index * SLOT);
             let reads = Slot { ok: ended / 2, ..Slot::default() };
             [reads, Slot { failed: ended - ended / 2, ..Slot::default() }]
         };
-        let slots = (0..13 * SECOND / SLOT).map(slot).collect();
+        let slots = (0..23 * SECOND / SLOT).map(slot).collect();
         measure.timeline.slots = slots;
         measure
     }
@@ -170,8 +237,8 @@ mod tests {
         let mixed = group(&[(Kind::Scan, 250), (Kind::Update, 750)], 400.0);
         let measure = measure(|_| 20);
         let schedule = Schedule::of(&plan(vec![reads.clone(), mixed]), &measure).unwrap();
-        let due = [0, 100, 1_000, 2_250, 12_500, 99_000].map(|ms| schedule.due_by(ms * 1_000_000));
-        assert_eq!(due, [0.0, 100.0, 1_000.0, 2_250.0, 12_500.0, 12_500.0]);
+        let due = [0, 100, 1_000, 2_250, 22_500, 99_000].map(|ms| schedule.due_by(ms * 1_000_000));
+        assert_eq!(due, [0.0, 100.0, 1_000.0, 2_250.0, 22_500.0, 22_500.0]);
         let of = |side| schedule.due_in(side, SECOND, 2 * SECOND).round();
         assert_eq!((of(Side::Reads), of(Side::Writes)), (700.0, 300.0));
         let closed = GroupPlan { arrival: Arrival::Closed, ..reads.clone() };
@@ -191,13 +258,62 @@ mod tests {
         let waiting = Waiting::of(&schedule, &measure, 4 * SECOND);
         let after =
             |from: u64, to: u64| waiting.after(Stretch { from: from * SECOND, to: to * SECOND });
-        let told = after(4, 12);
-        assert_eq!(told.most, 2_000);
-        // What falls due in a tenth of a second is none: 1,900 of 2,000 are worked off, at 550 a second.
-        assert_eq!(told.drained_ns, Some(2 * SECOND + 3_460_000_000));
-        assert_eq!(after(4, 8).drained_ns, None, "something was done before");
-        assert_eq!(after(10, 12), BacklogAccount { most: 0, drained_ns: Some(0) });
-        assert_eq!(after(12, 12).drained_ns, Some(0));
+        let told = after(4, 22);
+        assert_eq!(
+            (told.most, told.window_ns, told.watched_ns),
+            (2_000, 9 * SECOND, 9_020_000_000)
+        );
+        // What falls due in a tenth of a second is none: 1,900 of 2,000 are worked off, at 550 a second. That half of all
+        // fails was so before.
+        assert_eq!(told.answered_ns, Some(2 * SECOND + 3_460_000_000));
+        assert_eq!(after(4, 8).answered_ns, None, "something was done before");
+        assert_eq!((after(11, 19).most, after(11, 19).answered_ns), (0, Some(0)));
+        assert_eq!(after(11, 14).undecided, Some(Undecided::WatchedTooShort));
+    }
+
+    #[test]
+    fn a_backlog_that_is_refused_is_given_up_and_not_drained() {
+        // Nothing for two seconds; then all of it is refused within half a second, as what falls due is from then on.
+        let refusing = |until: u64| {
+            let mut measure = measure(|at| match at / (SECOND / 2) {
+                8..12 => 0,
+                12 => 100,
+                _ => 20,
+            });
+            for (number, slot) in measure.timeline.slots.iter_mut().enumerate() {
+                let all = slot[0].ok + slot[1].failed;
+                let is_refused = (4 * SECOND..until).contains(&(number as u64 * SLOT));
+                slot[0].ok = if is_refused { 0 } else { all };
+                slot[1].failed = all - slot[0].ok;
+            }
+            let plan = plan(vec![group(&[(Kind::Get, 1000)], 1_000.0)]);
+            let schedule = Schedule::of(&plan, &measure).unwrap();
+            let span = Stretch { from: 4 * SECOND, to: 22 * SECOND };
+            Waiting::of(&schedule, &measure, 4 * SECOND).after(span)
+        };
+        let never = refusing(23 * SECOND);
+        assert_eq!((never.answered_ns, never.given_up, never.most), (None, 18_000, 2_000));
+        // As soon as no more than one in a hundred is refused.
+        let later = refusing(10 * SECOND);
+        let after = later.answered_ns.unwrap();
+        assert!((5_900_000_000..=6_000_000_000).contains(&after), "{later:?}");
+        assert!((5_900..=6_000).contains(&later.given_up), "{later:?}");
+    }
+
+    #[test]
+    fn a_later_hiccup_is_no_backlog_of_the_fault() {
+        let hiccup = |at: u64| match at {
+            at if (4 * SECOND..5 * SECOND).contains(&at) => 0,
+            at if (5 * SECOND..6 * SECOND).contains(&at) => 40,
+            at if (20 * SECOND..20 * SECOND + 300_000_000).contains(&at) => 0,
+            _ => 20,
+        };
+        let (measure, plan) = (measure(hiccup), plan(vec![group(&[(Kind::Get, 1000)], 1_000.0)]));
+        let schedule = Schedule::of(&plan, &measure).unwrap();
+        let span = Stretch { from: 4 * SECOND, to: 22 * SECOND };
+        let told = Waiting::of(&schedule, &measure, 4 * SECOND).after(span);
+        let after = told.answered_ns.unwrap();
+        assert!((1_900_000_000..=1_920_000_000).contains(&after), "{told:?}");
     }
 
     #[test]
@@ -208,9 +324,9 @@ mod tests {
         let schedule = Schedule::of(&plan, &measure).unwrap();
         let span = Stretch { from: 4 * SECOND, to: 12 * SECOND };
         let told = Waiting::of(&schedule, &measure, 4 * SECOND).after(span);
-        assert_eq!(told, BacklogAccount { most: 300, drained_ns: Some(0) });
+        assert_eq!((told.most, told.answered_ns), (300, Some(0)));
         // Without a level from before it is one.
         let told = Waiting::of(&schedule, &measure, 0).after(span);
-        assert_eq!(told.drained_ns, None);
+        assert_eq!(told.answered_ns, None);
     }
 }

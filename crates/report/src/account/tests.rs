@@ -1,11 +1,10 @@
 //! Accounts of faults whose cost is known, because the timeline was made up.
 
-use kvdyno_core::measure::{Interval, KindMeasure, Series, Silences};
+use kvdyno_core::measure::{Interval, KindMeasure, Series, Silences, Slow};
 use kvdyno_core::verify::Behind;
 use kvdyno_core::workload::{Arrival, GroupPlan, Kind};
 
 use super::*;
-use crate::result::BacklogAccount;
 use crate::sample;
 
 const SECOND: u64 = 1_000_000_000;
@@ -29,12 +28,14 @@ fn phase(rate: impl Fn(u64) -> u64) -> PhaseMeasure {
         point.sides_p99 = [None, Some(1e6)];
     }
     timeline.former_p99 = [None, Some(1e6)];
+    timeline.former_slow = [Slow::default(), Slow { slower: 20, of: 10_000 }];
     timeline.silences = Some([Silences::total(start), Silences { least: 1, stretches: vec![] }]);
     let mut measure = sample::recordings(0).remove(0).measure;
     measure.anomalies.clear();
     let series = Series { group: 0, kind: Kind::Insert };
     measure.series = vec![(series, KindMeasure { ok: 30_000, ..KindMeasure::default() })];
     (measure.start, measure.end, measure.timeline) = (start, start + 30 * SECOND, timeline);
+    slow(&mut measure, |_| 2);
     measure
 }
 
@@ -65,6 +66,17 @@ fn writes(account: &FaultAccount) -> &SideAccount {
     account.writes.as_ref().unwrap()
 }
 
+fn throughput(side: &SideAccount) -> &ThroughputRecovery {
+    side.throughput.as_ref().unwrap()
+}
+
+/// Slow operations of each second, of 1,000.
+fn slow(measure: &mut PhaseMeasure, slower: impl Fn(usize) -> u64) {
+    for (second, point) in measure.timeline.points.iter_mut().enumerate() {
+        point.slow[1] = Slow { slower: slower(second), of: 1_000 };
+    }
+}
+
 /// Nothing from 10 s on for two seconds, and then what had piled up within half a second.
 fn outage(at: u64) -> u64 {
     match at {
@@ -85,9 +97,7 @@ fn an_outage_is_told_to_the_slot() {
         (slot.failed, slot.indeterminate) = (2, 1);
         slot.errors = Some(Stretch { from: at + 5, to: at + 9 });
     }
-    for second in [10, 11, 12] {
-        measure.timeline.points[second].sides_p99[1] = Some(f64::INFINITY);
-    }
+    slow(&mut measure, |second| if (10..13).contains(&second) { 500 } else { 2 });
     let kill = fault("kill", "node-1", 10 * SECOND);
     let accounts = account_of(&measure, &[kill, fault("start again", "node-1", 20 * SECOND)]);
     let [killed, repaired] = &accounts[..] else { panic!("{accounts:?}") };
@@ -97,18 +107,20 @@ fn an_outage_is_told_to_the_slot() {
     assert_eq!((side.ok, side.failed, side.indeterminate), (20_000, 198, 99));
     assert_eq!(side.first_error_ns, Some(SLOT + 5));
     assert_eq!(side.last_error_ns, Some(99 * SLOT + 9));
-    assert_eq!(side.unavailable_ns, 2 * SECOND + 1_000_000);
-    assert_eq!(side.unavailable_from_ns, 10 * SECOND - 999_000);
+    assert_eq!(side.unavailable_ns, Some(2 * SECOND + 1_000_000));
+    assert_eq!(side.unavailable_from_ns, Some(10 * SECOND - 999_000));
     assert!((side.former_rate.unwrap() - 1_000.0).abs() < 1e-6);
     for share in SHARES {
-        let after = side.recovered(share).unwrap().unwrap();
-        assert!((2 * SECOND..=2 * SECOND + SLOT).contains(&after), "{share}: {after}");
+        assert_eq!(throughput(side).of(share), Some(Some(2 * SECOND)), "{share}");
     }
-    assert_eq!(side.recovered(0.97), None);
-    assert_eq!(side.calm_ns, Some(3 * SECOND));
+    assert_eq!((throughput(side).of(0.97), throughput(side).later_dips), (None, 0));
+    assert_eq!(side.latency.unwrap().after_ns, Some(3 * SECOND));
     let side = writes(repaired);
-    assert_eq!((side.failed, side.first_error_ns, side.recovered(0.95)), (0, None, Some(Some(0))));
-    assert_eq!(side.calm_ns, Some(0));
+    assert_eq!((side.failed, side.first_error_ns), (0, None));
+    assert_eq!(throughput(side).of(1.0), Some(Some(0)));
+    assert_eq!(side.latency.unwrap().after_ns, Some(0));
+    let row = &lines::rows(&accounts)[1];
+    assert_eq!(row.iter().filter(|cell| *cell == "unaffected").count(), 2, "{row:?}");
 }
 
 #[test]
@@ -120,8 +132,7 @@ fn a_stall_before_the_fault_does_not_hide_the_outage_after_it() {
         at => outage(at),
     };
     let account = account_of(&phase(stalled), &[fault("kill", "node-1", 10 * SECOND)]);
-    let after = writes(&account[0]).recovered(0.95).unwrap().unwrap();
-    assert!((2 * SECOND..=2 * SECOND + SLOT).contains(&after), "{after}");
+    assert_eq!(throughput(writes(&account[0])).of(1.0), Some(Some(2 * SECOND)));
 }
 
 #[test]
@@ -130,9 +141,11 @@ fn a_fault_that_costs_nothing_costs_nothing() {
     let account = account_of(&measure, &[fault("kill", "node-2", 10 * SECOND)]);
     let side = writes(&account[0]);
     assert_eq!((side.errors(), side.first_error_ns, side.last_error_ns), (0, None, None));
-    assert!(side.recoveries.iter().all(|r| r.after_ns == Some(0)), "{:?}", side.recoveries);
-    assert_eq!(side.calm_ns, Some(0));
-    assert!(side.unavailable_ns <= 1, "{side:?}");
+    let told = throughput(side);
+    assert_eq!((told.shares.len(), told.later_dips), (6, 0));
+    assert!(told.shares.iter().all(|told| told.after_ns == Some(0)), "{told:?}");
+    assert_eq!(side.latency.unwrap().after_ns, Some(0));
+    assert!(side.unavailable_ns <= Some(1), "{side:?}");
 }
 
 #[test]
@@ -140,11 +153,12 @@ fn what_does_not_come_back_is_not_said_to() {
     let measure = phase(|at| if at < 10 * SECOND { 20 } else { 14 });
     let account = account_of(&measure, &[fault("kill", "node-1", 10 * SECOND)]);
     let side = writes(&account[0]);
-    let after: Vec<_> = side.recoveries.iter().map(|r| (r.share, r.after_ns)).collect();
-    assert_eq!(after, [(0.5, Some(0)), (0.8, None), (0.9, None), (0.95, None), (0.99, None)]);
+    let after: Vec<_> = throughput(side).shares.iter().map(|told| told.after_ns).collect();
+    assert_eq!(after, [Some(0), None, None, None, None, None]);
     let row = &lines::rows(&account)[0];
     assert_eq!(row[..3], ["kill node-1", "10.000 s", "writes"]);
-    assert!(row.contains(&"> 20.0 s".to_owned()), "{row:?}");
+    // Half of what was watched is the window.
+    assert!(row.contains(&"> 10.0 s".to_owned()), "{row:?}");
 }
 
 #[test]
@@ -160,22 +174,19 @@ fn a_level_is_never_that_of_a_load_that_catches_up() {
     let mut measure = phase(begun);
     measure.timeline.level_from = None;
     measure.timeline.former_p99 = [None, None];
+    measure.timeline.former_slow = Default::default();
     let faults = [fault("kill", "node-1", 10 * SECOND)];
     let account = of_open(measure, &faults);
     let side = writes(&account[0]);
     assert_eq!((side.asked_rate, side.former_rate), (Some(1_000.0), None));
-    assert_eq!((side.former_p99_ns, side.calm_ns), (None, None));
-    // Against what is asked it is back when it works again: 1,600 a second were never asked for.
-    for share in SHARES {
-        let after = side.recovered(share).unwrap().unwrap();
-        assert!((2 * SECOND..=2 * SECOND + SLOT).contains(&after), "{share}: {after}");
-    }
-    // But then 2,400 wait, of those before the fault too, and 1,550 a second end.
+    assert_eq!((side.former_p99_ns, side.latency), (None, None));
+    assert_eq!(throughput(side).undecided, Some(Undecided::NothingBefore));
+    // In the end 2,400 wait, of those before the fault too, and 1,550 a second end.
     let backlog = account[0].backlog.unwrap();
     assert_eq!(backlog.most, 2_400);
-    assert_eq!(backlog.drained_ns, None, "there is more than falls due in a tenth of a second");
+    assert_eq!(backlog.answered_ns, None, "there is more than falls due in a tenth of a second");
     let row = &lines::rows(&account)[0];
-    assert_eq!(row[9..14], ["1,000", "-", "2.00 s", "> 20.0 s", "-"]);
+    assert_eq!(row[9..13], ["1,000", "-", "not decided", "-"]);
 }
 
 #[test]
@@ -185,8 +196,9 @@ fn a_former_level_is_never_above_what_was_asked() {
     let account = of_open(measure.clone(), &[fault("kill", "node-1", 10 * SECOND)]);
     let side = writes(&account[0]);
     assert_eq!((side.asked_rate, side.former_rate), (Some(1_000.0), Some(1_000.0)));
+    let told = account[0].backlog.unwrap();
     let (most, drained) = (1_500, Some(2 * SECOND + 360_000_000));
-    assert_eq!(account[0].backlog, Some(BacklogAccount { most, drained_ns: drained }));
+    assert_eq!((told.most, told.answered_ns, told.given_up), (most, drained, 0));
     // With closed arrivals nothing is asked for, and nothing can pile up.
     let closed = account_of(&measure, &[fault("kill", "node-1", 10 * SECOND)]);
     let side = writes(&closed[0]);
@@ -216,7 +228,7 @@ fn what_ends_after_the_phase_is_counted_and_no_level_is_made_of_it() {
     let side = writes(&account[1]);
     assert_eq!((side.ok, side.indeterminate), (10_500, 3));
     assert_eq!((side.first_error_ns, side.last_error_ns), (Some(11 * SECOND), Some(11 * SECOND)));
-    assert!(side.recoveries.iter().all(|r| r.after_ns == Some(0)), "{:?}", side.recoveries);
+    assert!(throughput(side).shares.iter().all(|told| told.after_ns == Some(0)), "{side:?}");
 }
 
 #[test]
@@ -225,10 +237,13 @@ fn without_a_before_nothing_is_compared() {
     // At once, and within the first slots of 20 ms.
     for at in [0, 5_000_000, 25_000_000, 45_000_000] {
         let side = account_of(&measure, &[fault("kill", "node-1", at)]).remove(0).writes.unwrap();
-        assert_eq!((side.former_rate, side.recoveries.len()), (None, 0));
+        assert_eq!((side.former_rate, throughput(&side).shares.len()), (None, 0));
+        assert_eq!(throughput(&side).undecided, Some(Undecided::NothingBefore));
     }
-    let side = account_of(&measure, &[fault("kill", "node-1", 29 * SECOND + 500_000_000)]);
-    assert_eq!(writes(&side[0]).former_rate, None, "too short afterwards");
+    let side = account_of(&measure, &[fault("kill", "node-1", 27 * SECOND)]);
+    let told = writes(&side[0]);
+    assert_eq!(throughput(told).undecided, Some(Undecided::WatchedTooShort));
+    assert_eq!(told.latency.unwrap().undecided, Some(Undecided::WatchedTooShort));
 }
 
 #[test]
@@ -305,4 +320,63 @@ fn a_fault_is_at_work_until_its_repair_or_the_end() {
     let failed = FaultResult { error: Some("no such node".to_owned()), ..kill };
     assert!(at_work(&[failed]).is_empty());
     assert!(at_work(&[fault("resume", "a", 1, 2)]).is_empty(), "a repair is no fault");
+}
+
+/// Stretches without success, in s since the phase began.
+fn silent(measure: &mut PhaseMeasure, stretches: &[(f64, f64)]) {
+    let at = |s: f64| measure.start + (s * 1e9) as u64;
+    let stretches = stretches.iter().map(|&(from, to)| Stretch { from: at(from), to: at(to) });
+    measure.timeline.silences.as_mut().unwrap()[1].stretches = stretches.collect();
+}
+
+#[test]
+fn a_stretch_without_success_belongs_to_the_fault_that_began_it() {
+    let mut measure = phase(outage);
+    // The second fault's begins with the last success before it.
+    silent(&mut measure, &[(9.999, 10.66), (19.998, 27.8)]);
+    let faults = [fault("kill", "node-1", 10 * SECOND), fault("kill", "node-2", 20 * SECOND)];
+    let told = |measure: &PhaseMeasure, faults: &[FaultResult]| -> Vec<Option<u64>> {
+        let accounts = account_of(measure, faults);
+        accounts
+            .iter()
+            .map(|account| writes(account).unavailable_ns.map(|ns| ns / 1_000_000))
+            .collect()
+    };
+    assert_eq!(told(&measure, &faults), [Some(661), Some(7_802)]);
+    // One that goes on is the first one's; the second has no success to end.
+    silent(&mut measure, &[(10.001, 30.0)]);
+    assert_eq!(told(&measure, &faults), [Some(19_999), None]);
+    // The repair did not begin what it ends; the fault's row has what follows its repair.
+    let repaired = [faults[0].clone(), fault("start again", "node-1", 15 * SECOND)];
+    silent(&mut measure, &[(10.001, 16.0), (17.0, 17.3)]);
+    assert_eq!(told(&measure, &repaired), [Some(5_999), Some(300)]);
+    silent(&mut measure, &[(10.001, 10.2), (17.0, 17.3)]);
+    assert_eq!(told(&measure, &repaired), [Some(300), Some(300)]);
+    // Nobody is blamed for what was before.
+    silent(&mut measure, &[(8.0, 10.1)]);
+    assert_eq!(told(&measure, &faults[..1]), [Some(0)]);
+}
+
+#[test]
+fn latency_is_back_when_no_more_is_slow_than_before() {
+    let told = |slower: &dyn Fn(usize) -> u64| {
+        let mut measure = phase(|_| 20);
+        slow(&mut measure, slower);
+        let account = account_of(&measure, &[fault("kill", "node-1", 10 * SECOND)]);
+        let told = writes(&account[0]).latency.unwrap();
+        assert_eq!((told.bound_ns, told.undecided), (2e6, None));
+        told.after_ns.map(|ns| ns / SECOND)
+    };
+    assert_eq!(told(&|_| 2), Some(0));
+    assert_eq!(told(&|second| if (10..15).contains(&second) { 100 } else { 2 }), Some(5));
+    // A slow second after ten good ones is another matter; slower for good is not back.
+    assert_eq!(told(&|second| if second == 10 || second == 25 { 1_000 } else { 2 }), Some(1));
+    assert_eq!(told(&|second| if second < 10 { 2 } else { 8 }), None);
+    // What came in clusters before may do so again.
+    assert_eq!(told(&|second| if second % 5 == 3 { 10 } else { 0 }), Some(0));
+    let mut measure = phase(|_| 20);
+    measure.timeline.points.iter_mut().for_each(|point| point.slow[1].of = 20);
+    let account = account_of(&measure, &[fault("kill", "node-1", 10 * SECOND)]);
+    let told = writes(&account[0]).latency.unwrap();
+    assert_eq!(told.undecided, Some(Undecided::TooFewOperations));
 }

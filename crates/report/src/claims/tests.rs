@@ -5,8 +5,8 @@ use kvdyno_core::verdict::ClaimStatus::{Confirmed, Inconclusive, Refuted};
 
 use super::*;
 use crate::result::{
-    FaultAccount, FaultResult, FigureResult, Recovery, SideAccount, StretchResult, Unavailable,
-    WriteAccount,
+    FaultAccount, FaultResult, FigureResult, LatencyRecovery, ShareRecovery, SideAccount,
+    StretchResult, ThroughputRecovery, Unavailable, WriteAccount,
 };
 use crate::sample;
 
@@ -128,14 +128,21 @@ fn loss_is_judged_by_what_was_read_back() {
     assert_eq!(standing(&format!("acked_lost in {first} == 0"), back(0, true, 0)), Confirmed);
 }
 
+/// What was seen of 95 % of the throughput in so long.
+fn to_95(after_ns: Option<u64>, watched_ns: u64) -> Option<ThroughputRecovery> {
+    let shares = vec![ShareRecovery { share: 0.95, after_ns }];
+    Some(ThroughputRecovery { shares, watched_ns, ..ThroughputRecovery::default() })
+}
+
 fn side() -> SideAccount {
     SideAccount {
         ok: 1,
         first_error_ns: Some(5),
         last_error_ns: Some(2 * SECOND),
         former_rate: Some(1_000.0),
-        recoveries: vec![Recovery { share: 0.95, after_ns: Some(3 * SECOND) }],
+        throughput: to_95(Some(3 * SECOND), 10 * SECOND),
         former_p99_ns: Some(1.0),
+        latency: Some(LatencyRecovery { watched_ns: 10 * SECOND, ..LatencyRecovery::default() }),
         ..SideAccount::default()
     }
 }
@@ -145,8 +152,7 @@ fn the_worst_fault_decides() {
     let phase = sample::two_stores().runs[0].phases[1].name.clone();
     let account = |run: &mut StoreRun| {
         run.verdict = None;
-        let quick =
-            SideAccount { recoveries: vec![Recovery { share: 0.95, after_ns: Some(0) }], ..side() };
+        let quick = SideAccount { throughput: to_95(Some(0), 10 * SECOND), ..side() };
         let fault = |reads, writes| FaultAccount {
             until_ns: 10 * SECOND,
             reads: Some(reads),
@@ -181,8 +187,7 @@ fn the_worst_fault_decides() {
     // A fault that the next one came upon too soon may have cost more than was seen.
     let cut_short = |run: &mut StoreRun| {
         account(run);
-        let open =
-            SideAccount { recoveries: vec![Recovery { share: 0.95, after_ns: None }], ..side() };
+        let open = SideAccount { throughput: to_95(None, SECOND), ..side() };
         run.phases[1].account.push(FaultAccount {
             until_ns: SECOND,
             reads: Some(open),

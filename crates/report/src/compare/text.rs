@@ -8,7 +8,7 @@ use kvdyno_core::verdict::ClaimStatus;
 
 use crate::markdown::escaped;
 use crate::result::ClaimResult;
-use crate::terminal::layout::{columns, printable, wrapped};
+use crate::terminal::layout::{columns, harmless, printable, wrapped};
 use crate::terminal::{Style, condition_text, reach_text};
 
 use super::comparison::{Comparison, RowComparison};
@@ -104,25 +104,25 @@ fn verdict_of_gate(gate: &GateResult) -> (&'static str, String) {
 pub fn terminal(report: &Report, style: Style) -> String {
     let mut text = String::new();
     for comparison in &report.comparisons {
-        text.push_str(&wrapped(&printable(&heading(comparison)), "", "  ", style.width));
+        text.push_str(&wrapped(&harmless(&heading(comparison)), "", "  ", style.width));
         for phase in &comparison.phases {
             for row in &phase.rows {
                 text.push_str(&table(comparison, &phase.label, row, style));
             }
         }
         for line in notes(comparison) {
-            text.push_str(&wrapped(&printable(&line), "  ", "    ", style.width));
+            text.push_str(&wrapped(&harmless(&line), "  ", "    ", style.width));
         }
         text.push('\n');
     }
     text.push_str(&wrapped(&reading(), "", "", style.width));
     for need in &report.needs {
-        let line = format!("need: {}: {}", printable(&need.phase), printable(&need.text));
+        let line = format!("need: {}: {}", printable(&need.phase), harmless(&need.text));
         text.push_str(&wrapped(&line, "", "  ", style.width));
     }
     for gate in &report.gates {
         let (word, line) = verdict_of_gate(gate);
-        let line = format!("gate {word}: {}", printable(&line));
+        let line = format!("gate {word}: {}", harmless(&line));
         text.push_str(&wrapped(&line, "", "  ", style.width));
     }
     text.trim_end().to_owned()
@@ -141,7 +141,7 @@ fn table(comparison: &Comparison, label: &str, row: &RowComparison, style: Style
         told.push(format!("  {words}"));
     }
     let mut text = String::new();
-    for (line, words) in columns(&lines, style.width).into_iter().zip(told) {
+    for (line, words) in columns(&lines, style.table_width()).into_iter().zip(told) {
         text.push_str(&format!("{}\n", format!("{line}{words}").trim_end()));
     }
     text

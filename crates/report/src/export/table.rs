@@ -2,6 +2,8 @@
 
 use kvdyno_core::shown::plain;
 
+use crate::files::rows::no_formula;
+
 /// What the cells of a column hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ColumnType {
@@ -52,10 +54,26 @@ impl CsvTable {
 impl TableWriter for CsvTable {
     fn row(&mut self, cells: &[Cell<'_>]) {
         self.line(cells.iter().map(|cell| match cell {
-            Cell::Text(text) => text.map_or(String::new(), |text| plain(text).into_owned()),
+            Cell::Text(text) => {
+                text.map_or(String::new(), |text| no_formula(&plain(text)).into_owned())
+            }
             Cell::Count(count) => count.map_or(String::new(), |count| count.to_string()),
             Cell::Real(real) => real.map_or(String::new(), |real| real.to_string()),
             Cell::Truth(truth) => truth.to_string(),
         }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_servers_version_is_no_formula() {
+        let mut table =
+            CsvTable::new(&[("version", ColumnType::Text), ("offset", ColumnType::Real)]);
+        table.row(&[Cell::Text(Some("=HYPERLINK(\"http://h\")")), Cell::Real(Some(-2.5))]);
+        let text = String::from_utf8(table.end()).unwrap();
+        assert_eq!(text, "version,offset\n\"'=HYPERLINK(\"\"http://h\"\")\",-2.5\n");
     }
 }

@@ -1,6 +1,7 @@
 //! Rows of comma-separated values, for spreadsheets and terminals alike: whatever a server or a user named
 //! something, no text in them moves a cursor, and a row is a line.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::path::Path;
 use std::str::FromStr;
@@ -16,9 +17,18 @@ pub(crate) fn header<R: Serialize + Default>() -> Vec<u8> {
     both.as_bytes()[..end].to_vec()
 }
 
+/// Returns the text of a cell that no spreadsheet takes for a formula: what begins like one, and is no number, gets an
+/// apostrophe before it.
+pub(crate) fn no_formula(text: &str) -> Cow<'_, str> {
+    match text.starts_with(['=', '+', '-', '@']) && text.parse::<f64>().is_err() {
+        true => Cow::Owned(format!("'{text}")),
+        false => Cow::Borrowed(text),
+    }
+}
+
 /// Adds a row.
 pub(crate) fn push(to: &mut Vec<u8>, row: &impl Serialize) {
-    let text = csv_text(row, false);
+    let text = without_formulas(csv_text(row, false));
     to.extend_from_slice(plain(text.trim_end_matches('\n')).as_bytes());
     to.push(b'\n');
 }
@@ -75,6 +85,21 @@ impl<'a, const N: usize> Cells<'a, N> {
     }
 }
 
+/// A row whose cells no spreadsheet takes for formulas.
+fn without_formulas(text: String) -> String {
+    let mut reader = ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+    let Some(Ok(cells)) = reader.records().next() else { return text };
+    let changed = |cell| matches!(no_formula(cell), Cow::Owned(_));
+    if !cells.iter().any(changed) {
+        return text;
+    }
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let cells = cells.iter().map(|cell| no_formula(cell).into_owned());
+    writer.write_record(cells).expect("writing to memory succeeds");
+    let bytes = writer.into_inner().expect("writing to memory succeeds");
+    String::from_utf8(bytes).expect("rows are made of text")
+}
+
 fn csv_text(row: &impl Serialize, headers: bool) -> String {
     let mut writer = csv::WriterBuilder::new().has_headers(headers).from_writer(Vec::new());
     writer.serialize(row).expect("writing to memory succeeds");
@@ -108,6 +133,20 @@ mod tests {
         );
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         texts(reader.deserialize().next().unwrap().unwrap())
+    }
+
+    #[test]
+    fn no_cell_is_a_formula() {
+        for formula in ["=1+1", "+cmd|'/c calc'!A0", "-2+3", "@SUM(1,2)"] {
+            assert_eq!(no_formula(formula), format!("'{formula}"));
+            let [store, phase_name, kind] = [formula; 3].map(str::to_owned);
+            let hostile = TimelineRow { store, phase_name, kind, ..TimelineRow::default() };
+            let read = read_back(&hostile, |row| [row.store, row.phase_name, row.kind]);
+            assert_eq!(read, [format!("'{formula}"), format!("'{formula}"), format!("'{formula}")]);
+        }
+        for harmless in ["-1.5", "+3", "7.4.9", "", "a=b", "-1e9"] {
+            assert_eq!(no_formula(harmless), harmless);
+        }
     }
 
     #[test]

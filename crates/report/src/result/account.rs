@@ -55,10 +55,24 @@ pub struct FaultAccount {
 pub struct BacklogAccount {
     /// Most of them at once.
     pub most: u64,
-    /// From the fault's begin until they were worked off: no more than twice as many as before the fault, or
-    /// than fall due in a tenth of a second, and so for as long as was watched. 0 if there never were
-    /// more, `None` if it did not come to that.
-    pub drained_ns: Option<u64>,
+    /// Of what was due, how many ended without success from the fault's begin until the backlog was drained: they were
+    /// given up for good.
+    #[serde(default)]
+    pub given_up: u64,
+    /// From the fault's begin until a window began in which no more waited than twice as many as before the fault, or than
+    /// fall due in a tenth of a second, and no more ended without success than before. 0 if the first window was so, `None` if
+    /// none was.
+    #[serde(default)]
+    pub answered_ns: Option<u64>,
+    /// From the fault's begin to the begin of the last window that was looked at.
+    #[serde(default)]
+    pub watched_ns: u64,
+    /// Length of the windows; 0 in results of versions that told something else.
+    #[serde(default)]
+    pub window_ns: u64,
+    /// Why that is not decided; `None` if it is.
+    #[serde(default)]
+    pub undecided: Option<Undecided>,
 }
 
 /// What followed a fault, for reads or for writes. Times count from the fault's begin.
@@ -75,10 +89,11 @@ pub struct SideAccount {
     pub first_error_ns: Option<u64>,
     /// The last such operation.
     pub last_error_ns: Option<u64>,
-    /// Longest time without success.
-    pub unavailable_ns: u64,
-    /// When that began, since the phase began: it may have been before the fault.
-    pub unavailable_from_ns: u64,
+    /// Longest time without success that the fault began; `None` if nothing succeeded in all that was watched, and
+    /// something earlier had begun that.
+    pub unavailable_ns: Option<u64>,
+    /// When that began, since the phase began: it may have been a little before the fault.
+    pub unavailable_from_ns: Option<u64>,
     /// Requests a second that fell due in what was watched after the fault; only where all arrivals were
     /// open.
     pub asked_rate: Option<f64>,
@@ -86,25 +101,99 @@ pub struct SideAccount {
     /// the load caught up with its schedule, and never more than fell due; `None` if that was too
     /// short, or what followed was.
     pub former_rate: Option<f64>,
-    /// Until each share of what was asked (closed arrivals: of the former rate) succeeded again, and for
-    /// as long as was watched.
-    pub recoveries: Vec<Recovery>,
+    /// When throughput was as before; `None` in results of versions that told something else.
+    #[serde(default)]
+    pub throughput: Option<ThroughputRecovery>,
     /// 99th percentile before the first fault of the phase, without the time in which the load caught up
     /// with its schedule, what failed counted as infinite; `None` if there is none.
     pub former_p99_ns: Option<f64>,
-    /// Until it was below twice that again and stayed there, in whole intervals; `None` if it did not
-    /// come to that.
-    pub calm_ns: Option<u64>,
+    /// When latency was as before; `None` if there is no former percentile, and in results of versions that told something
+    /// else.
+    #[serde(default)]
+    pub latency: Option<LatencyRecovery>,
 }
 
-/// When a share of the throughput that was asked, or of the former one, was reached again.
+/// Reason why a recovery is not decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Undecided {
+    /// The next thing was done too soon: half of the time until then is no window.
+    WatchedTooShort,
+    /// The time before the first fault was too short, or the load was catching up with its schedule then.
+    NothingBefore,
+    /// Too few operations ended to tell one share from another.
+    TooFewOperations,
+    /// Before the fault, throughput varied so much that a store at 90 % would look recovered.
+    TooVaried,
+}
+
+impl Undecided {
+    /// Describes it in a phrase.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Undecided::WatchedTooShort => "less than 4 s were watched after a fault",
+            Undecided::NothingBefore => {
+                "the time before the first fault was too short, or the load was catching up then"
+            }
+            Undecided::TooFewOperations => "too few operations ended",
+            Undecided::TooVaried => "throughput varied too much before the first fault",
+        }
+    }
+}
+
+/// Recovery of the throughput: the begin of the earliest window that is as windows before the first fault of the phase were.
+/// Times count from the fault's begin.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ThroughputRecovery {
+    /// Length of the windows.
+    pub window_ns: u64,
+    /// Begin of the last window that was looked at.
+    pub watched_ns: u64,
+    /// Share of the expected operations that a window may lack: the 95 % range of windows before, at most 5 %.
+    pub may_lack: f64,
+    /// Dips of up to this length were usual before.
+    pub usual_dip_ns: u64,
+    /// For each share of what was asked (closed arrivals: of the former rate), when it succeeded again. Without all of it (1)
+    /// if that is undecided.
+    pub shares: Vec<ShareRecovery>,
+    /// Dips after the recovery that are longer than those before the fault.
+    pub later_dips: u64,
+    /// The longest of them.
+    pub longest_later_dip: Option<StretchResult>,
+    /// Why that is not decided; `None` if it is.
+    pub undecided: Option<Undecided>,
+}
+
+/// Return of a share of the throughput that was asked, or of the former one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Recovery {
+pub struct ShareRecovery {
     /// The share; 1 is all of it.
     pub share: f64,
-    /// Since the fault's begin; 0 if throughput never fell below it, `None` if it did not come back.
+    /// Since the fault's begin; 0 if the first window was as before, `None` if none was.
     pub after_ns: Option<u64>,
+}
+
+/// Recovery of the latency: the begin of the earliest window in which no larger share was slow than before the first fault.
+/// Times count from the fault's begin, in whole intervals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LatencyRecovery {
+    /// Operations above this latency are slow: twice the former 99th percentile, ns.
+    pub bound_ns: f64,
+    /// Share of slow operations before.
+    pub former_share: f64,
+    /// Length of the windows.
+    pub window_ns: u64,
+    /// Begin of the last window that was looked at.
+    pub watched_ns: u64,
+    /// Begin of the earliest such window; 0 if the first one was so, `None` if none was.
+    pub after_ns: Option<u64>,
+    /// Why that is not decided; `None` if it is.
+    pub undecided: Option<Undecided>,
 }
 
 /// Reads of something older than what had been acknowledged before they were sent.
@@ -392,12 +481,14 @@ impl SideAccount {
     pub fn errors(&self) -> u64 {
         self.failed.saturating_add(self.indeterminate)
     }
+}
 
-    /// When `share` of the throughput that was asked, or of the former one, was reached again:
-    /// `Some(None)` if it was not, `None` if that cannot be told.
+impl ThroughputRecovery {
+    /// Returns when `share` of the throughput that was asked, or of the former one, was reached again:
+    /// `Some(None)` if it was not, `None` if that is not told.
     #[must_use]
-    pub fn recovered(&self, share: f64) -> Option<Option<u64>> {
-        let found = self.recoveries.iter().find(|r| (r.share - share).abs() < 1e-9)?;
+    pub fn of(&self, share: f64) -> Option<Option<u64>> {
+        let found = self.shares.iter().find(|told| (told.share - share).abs() < 1e-9)?;
         Some(found.after_ns)
     }
 }

@@ -6,19 +6,19 @@ use crate::account::lines::{ACCOUNT_LINES, PLACE_LABELS, examples, rows, stale_t
 use crate::result::{ClaimResult, ConditionResult, FaultAccount, PhaseResult, StoreRun};
 
 use super::Style;
-use super::layout::{columns, printable, wrapped};
+use super::layout::{columns, harmless, printable, wrapped};
 
 /// The claims, each with how it stands; nothing if there are none.
 pub(super) fn claims(run: &StoreRun, style: Style) -> String {
     let mut text = String::new();
     for claim in &run.claims {
         let word = standing_text(claim.standing, style);
-        text.push_str(&wrapped(&printable(&claim.says), &format!("{word}: "), "  ", style.width));
+        text.push_str(&wrapped(&harmless(&claim.says), &format!("{word}: "), "  ", style.width));
         for condition in &claim.conditions {
             let line = condition_text(condition);
-            text.push_str(&wrapped(&printable(&line), "  - ", "    ", style.width));
+            text.push_str(&wrapped(&harmless(&line), "  - ", "    ", style.width));
         }
-        text.push_str(&wrapped(&printable(&reach_text(claim)), "    ", "    ", style.width));
+        text.push_str(&wrapped(&harmless(&reach_text(claim)), "    ", "    ", style.width));
     }
     text
 }
@@ -81,7 +81,7 @@ pub(super) fn of_phase(phase: &PhaseResult, style: Style) -> String {
     let name = printable(&phase.name);
     if !phase.account.is_empty() {
         text.push_str(&format!("{}\n", style.bold(&format!("What the faults of {name} cost"))));
-        for line in costs(&phase.account, style.width) {
+        for line in costs(&phase.account, style.table_width()) {
             text.push_str(&format!("{line}\n"));
         }
     }
@@ -126,7 +126,10 @@ mod tests {
         let closed = costs(std::slice::from_ref(&fault), 120);
         assert!(!closed[0].contains("Asked/s") && !closed[0].contains("Drained"), "{closed:#?}");
         assert!(closed[1].starts_with("start again redis-1 "), "{closed:#?}");
-        fault.backlog = Some(BacklogAccount { most: 9, drained_ns: None });
+        let window_ns = 2_000_000_000;
+        let watched_ns = 20_000_000_000;
+        fault.backlog =
+            Some(BacklogAccount { most: 9, window_ns, watched_ns, ..BacklogAccount::default() });
         let narrow = costs(&[fault], 60);
         assert_eq!((narrow.len(), narrow[1].as_str()), (4, "start again redis-1"));
         assert!(narrow[0].contains("Drained") && narrow[2].contains("> 20.0 s"), "{narrow:#?}");

@@ -23,7 +23,7 @@ pub(super) fn of_phase(phase: &PhaseResult, style: Style) -> String {
     let mut cells = vec![HEADING.map(str::to_owned).to_vec()];
     cells[0][0] = format!("Agents of {}", printable(&phase.name));
     cells.extend(phase.agents.iter().map(|agent| row(agent).to_vec()));
-    let mut lines = columns(&cells, style.width).into_iter();
+    let mut lines = columns(&cells, style.table_width()).into_iter();
     let mut text: String = lines.next().map(|line| style.bold(&line) + "\n").unwrap_or_default();
     lines.for_each(|line| text.push_str(&format!("{line}\n")));
     if let Some(line) = much_passing(&phase.agents) {

@@ -20,8 +20,14 @@ pub(crate) fn printable(text: &str) -> String {
     plain(&short).into_owned()
 }
 
+/// Text of kvdyno's own, names of others in it, with control characters written out. None of it is left out: a reason that is
+/// cut tells nothing.
+pub(crate) fn harmless(text: &str) -> String {
+    plain(text).into_owned()
+}
+
 /// Rows of cells as lines: the first column to the left, the others to the right. Two spaces
-/// between columns, one if `width` is short; then the first column is cut.
+/// between columns, one if `width` is short; then the first column is cut, as long as no two names become one.
 pub(crate) fn columns(cells: &[Vec<String>], width: usize) -> Vec<String> {
     let count = cells.iter().map(Vec::len).max().unwrap_or(0);
     let length = |text: &String| text.chars().count();
@@ -32,17 +38,33 @@ pub(crate) fn columns(cells: &[Vec<String>], width: usize) -> Vec<String> {
     let total = |gap: usize| widths.iter().sum::<usize>() + gap * count.saturating_sub(1);
     let gap = if total(2) <= width { 2 } else { 1 };
     let excess = total(gap).saturating_sub(width);
-    if let Some(first) = widths.first_mut() {
-        *first = (*first).min(first.saturating_sub(excess).max(NARROWEST));
+    let names: Vec<&str> = cells.iter().filter_map(|row| row.first()).map(String::as_str).collect();
+    let mut first = names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    if let Some(width) = widths.first_mut() {
+        let narrow = (*width).min(width.saturating_sub(excess).max(NARROWEST));
+        if let Some(cut) = [cut, cut_within].into_iter().find_map(|cut| apart(&names, narrow, cut))
+        {
+            (first, *width) = (cut, narrow);
+        }
     }
-    cells.iter().map(|row| line(row, &widths, gap)).collect()
+    let first = first.into_iter().map(Some).chain(std::iter::repeat(None));
+    cells.iter().zip(first).map(|(row, first)| line(row, first, &widths, gap)).collect()
 }
 
-fn line(row: &[String], widths: &[usize], gap: usize) -> String {
+/// Names that are cut to a width; `None` if two that differ would read the same.
+fn apart(names: &[&str], width: usize, cut: fn(&str, usize) -> String) -> Option<Vec<String>> {
+    let told: Vec<String> = names.iter().map(|name| cut(name, width)).collect();
+    let mut pairs: Vec<(&String, &str)> = told.iter().zip(names.iter().copied()).collect();
+    pairs.sort_unstable();
+    let differ = pairs.windows(2).all(|two| two[0].0 != two[1].0 || two[0].1 == two[1].1);
+    differ.then_some(told)
+}
+
+fn line(row: &[String], first: Option<String>, widths: &[usize], gap: usize) -> String {
     let mut line = String::new();
     for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
         if column == 0 {
-            line.push_str(&format!("{:<width$}", cut(cell, *width)));
+            line.push_str(&format!("{:<width$}", first.as_ref().unwrap_or(cell)));
         } else {
             line.push_str(&format!("{:gap$}{cell:>width$}", ""));
         }
@@ -55,6 +77,16 @@ fn cut(text: &str, width: usize) -> String {
         return text.to_owned();
     }
     text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// The begin and the end of a text, where the middle has no room.
+fn cut_within(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width {
+        return text.to_owned();
+    }
+    let (head, tail) = (width / 2, width.saturating_sub(width / 2 + 1));
+    text.chars().take(head).chain(['…']).chain(text.chars().skip(length - tail)).collect()
 }
 
 /// Words wrapped to `width`, the first line after `first`, the others after `next`. Ends with a
@@ -97,6 +129,28 @@ mod tests {
         let cells = vec![vec!["a very long name".to_owned(), "12".into(), "345".into()]];
         assert_eq!(columns(&cells, 80), ["a very long name  12  345"]);
         assert_eq!(columns(&cells, 20), ["a very long … 12 345"]);
+    }
+
+    #[test]
+    fn names_are_not_cut_until_they_are_equal() {
+        let rows = |names: &[&str]| -> Vec<Vec<String>> {
+            names.iter().map(|name| vec![(*name).to_owned(), "12".to_owned()]).collect()
+        };
+        let told = columns(&rows(&["update 100 B zipfian", "update 100 B uniform"]), 15);
+        assert_eq!(told, ["update…pfian 12", "update…iform 12"]);
+        // The same name twice may be cut; names that differ in their middle only are whole.
+        assert_eq!(columns(&rows(&["get 100 B zipfian"; 2]), 15), ["get 100 B z… 12"; 2]);
+        let alike = ["the first of the two workloads", "the first or the two workloads"];
+        assert!(
+            columns(&rows(&alike), 15).iter().zip(alike).all(|(line, name)| line.contains(name))
+        );
+    }
+
+    #[test]
+    fn a_reason_is_told_whole() {
+        let long = "agent-1 (load-1), ".repeat(60);
+        assert_eq!(harmless(&long), long);
+        assert_eq!(harmless("a\x1b[2J"), "a\\u001b[2J");
     }
 
     #[test]

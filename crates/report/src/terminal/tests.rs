@@ -120,7 +120,7 @@ fn anomalies_are_loud() {
 
 #[test]
 fn a_narrow_terminal_gets_fewer_columns_and_no_line_is_too_long() {
-    let narrow = Style { width: 80, ..Style::PLAIN };
+    let narrow = Style { width: 80, whole: false, ..Style::PLAIN };
     let text = render(&sample::two_stores(), narrow).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(

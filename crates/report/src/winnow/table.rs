@@ -5,7 +5,7 @@ use kvdyno_core::shown::plain_lines;
 
 use super::{Column, RequirementStatus};
 use crate::terminal::Style;
-use crate::terminal::layout::printable;
+use crate::terminal::layout::{harmless, printable};
 
 /// Requirements down, stores across; the reasons below.
 #[must_use]
@@ -39,7 +39,7 @@ pub fn terminal(title: &str, columns: &[Column], style: Style) -> String {
                 "" => String::new(),
                 phase => format!(" [{phase}]"),
             };
-            let (name, why) = (cell.standing.name(), printable(&cell.why));
+            let (name, why) = (cell.standing.name(), harmless(&cell.why));
             text += &format!("  {}: {name}: {why}{place}\n", cell.requirement);
         }
     }

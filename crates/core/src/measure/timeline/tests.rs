@@ -152,6 +152,9 @@ fn former_percentiles_are_those_of_the_intervals_before_the_first_fault() {
     assert_eq!(timeline.former_p99, [None, Some(10.0)]);
     assert_eq!((timeline.points.len(), timeline.level_from), (4, Some(0)));
     assert!(timeline.points[2].sides_p99[1] > Some(4_990.0));
+    let slow = timeline.points.iter().map(|point| (point.slow[1].slower, point.slow[1].of));
+    assert_eq!(slow.collect::<Vec<_>>(), [(0, 100), (0, 100), (100, 100), (100, 100)]);
+    assert_eq!(timeline.former_slow[1], Slow { slower: 0, of: 200 });
 }
 
 #[test]

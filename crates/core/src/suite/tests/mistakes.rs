@@ -274,3 +274,26 @@ clients = 160
     assert_eq!(plan.changes.len(), 6);
     assert!(!plan.as_published());
 }
+
+#[test]
+fn what_the_comments_of_suites_advise_is_taken() {
+    let mut advised = 0;
+    for builtin in crate::suite::builtins() {
+        let comments = builtin.text.lines().filter(|line| line.starts_with('#'));
+        let quoted = comments.flat_map(|line| line.split('`').skip(1).step_by(2));
+        let settings = quoted.filter_map(|code| code.strip_prefix("--set "));
+        for setting in settings.filter(|setting| !setting.contains('…')) {
+            let planned = builtin.suite().and_then(|suite| suite.plan(&set(setting)));
+            assert!(planned.is_ok(), "{}: --set {setting}: {}", builtin.name, planned.unwrap_err());
+            advised += 1;
+        }
+    }
+    assert!(advised > 0);
+}
+
+#[test]
+fn a_group_without_its_phase_is_told_where_it_is() {
+    let suite = crate::suite::builtin("churn").unwrap().suite().unwrap();
+    let error = suite.plan(&set("writers.mix=insert")).unwrap_err().to_string();
+    assert!(error.ends_with("write --set churn.writers.mix=insert"), "{error}");
+}

@@ -57,7 +57,7 @@ pub enum ConditionFigure {
     LastError,
     /// From the fault until this share of the former throughput was reached again and kept.
     Recovery(f64),
-    /// From the fault until the 99th percentile was below twice the former one again and stayed.
+    /// From the fault until no larger share of the operations took more than twice the former 99th percentile.
     Calm,
     /// How many versions the stalest read was behind.
     StaleVersions,
@@ -244,7 +244,7 @@ pub const FIGURES: [KnownFigure; 28] = [
         || ConditionFigure::LastError,
         "from the fault to the last error",
     ),
-    known("calm", Dimension::Time, true, || ConditionFigure::Calm, "until twice the former p99"),
+    known("calm", Dimension::Time, true, || ConditionFigure::Calm, "until latency is as before"),
     known(
         "stale_versions",
         Dimension::Count,

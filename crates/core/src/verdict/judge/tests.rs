@@ -445,7 +445,7 @@ fn throughput_that_never_settles() {
     phase.none();
     falling(&mut phase, 40);
     let text = phase.only("never-settled", Level::Valid).text();
-    assert!(text.contains("still falling, by 16.9 %"), "{text}");
+    assert!(text.contains("still falling, by 15."), "{text}");
     falling(&mut phase, 60);
     phase.only("never-settled", Level::Suspect);
     phase.open();

@@ -147,8 +147,8 @@ fn reaches_rate(phase: &PhasePlan, interval: &Interval, start: Nanos, before: u6
         .iter()
         .filter_map(|group| group.arrival.curve())
         .any(|curve| interval.start < start + curve.settles_after().as_nanos() as Nanos);
-    let succeeded = interval.in_time().saturating_sub(interval.failed) as f64;
-    !changes && !interval.catches_up(before) && succeeded >= 0.95 * interval.offered as f64
+    let enough = interval.succeeded() as f64 >= 0.95 * interval.offered as f64;
+    !changes && !interval.catches_up(before) && enough
 }
 
 #[cfg(test)]

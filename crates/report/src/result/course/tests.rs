@@ -325,6 +325,19 @@ fn the_drain_makes_no_level_of_the_last_interval() {
 }
 
 #[test]
+fn refusals_are_no_throughput() {
+    let mut timeline = timeline(&rates(), |_| 100);
+    // As fast as ever, and nothing succeeds.
+    for point in &mut timeline.points[30..35] {
+        point.interval.failed = point.interval.completed;
+    }
+    let course = CourseResult::of(&timeline, false, NOTHING).unwrap();
+    let [dip] = &course.excursions[..] else { panic!("{course:?}") };
+    assert_eq!((dip.what.as_str(), dip.level), ("throughput", 0.0));
+    assert_eq!((dip.from_ns, dip.to_ns), (30 * SECOND, 35 * SECOND));
+}
+
+#[test]
 fn all_excursions_and_events_are_counted_and_the_first_ones_shown() {
     let rates: Vec<u64> = (0..700).map(|i| if i % 10 == 5 { 100 } else { 1_000 }).collect();
     let event = |n: u64| EventResult {

@@ -342,6 +342,7 @@ impl Shape {
             failed,
             backlog,
             drained,
+            drained_failed: 0,
             series,
             troubles: self.troubles(index),
         }
