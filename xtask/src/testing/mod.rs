@@ -18,7 +18,7 @@ use crate::steps::{self, StepFailure};
 use groups::Group;
 use privileges::Privileges;
 use programs::{Program, ProgramBuild};
-use running::{Launch, ProgramRun};
+use running::{Concurrency, ProgramRun};
 use stages::{Done, Stage};
 
 /// How much is run, and what is told of it.
@@ -138,8 +138,8 @@ fn carry(
         Group::Measuring => (1, 1),
     };
     let begun = Instant::now();
-    let launch = Launch { programs, tests, times: with_times };
-    let ran = running::run(parts, launch, &mut |line: &str| println!("{line}"));
+    let concurrency = Concurrency { programs, tests, times: with_times };
+    let ran = running::run(parts, concurrency, &mut |line: &str| println!("{line}"));
     println!("\n{} runs of test programs took {} s", ran.len(), begun.elapsed().as_secs());
     times.extend(ran.iter().flat_map(|ran| ran.times.iter().cloned()));
     told(&ran)

@@ -14,7 +14,7 @@ const LONGEST: &str = "kvdyno test it";
 
 /// How programs of tests are run.
 #[derive(Clone, Copy, Debug)]
-pub struct Launch {
+pub struct Concurrency {
     /// Programs that run at a time.
     pub programs: usize,
     /// Tests of each that run at a time.
@@ -39,7 +39,7 @@ pub struct ProgramRun {
 /// Runs each program with the named tests. `tell` gets the output of each when it ends.
 pub fn run(
     parts: Vec<(&Program, Vec<String>)>,
-    launch: Launch,
+    concurrency: Concurrency,
     tell: &mut dyn FnMut(&str),
 ) -> Vec<ProgramRun> {
     let mut waiting = parts;
@@ -49,13 +49,13 @@ pub fn run(
     let waiting = Mutex::new(waiting);
     let (ended, results) = mpsc::channel();
     std::thread::scope(|scope| {
-        for _ in 0..launch.programs {
+        for _ in 0..concurrency.programs {
             let (ended, waiting) = (ended.clone(), &waiting);
             scope.spawn(move || {
                 loop {
                     let next = waiting.lock().expect("no holder panics").pop();
                     let Some((program, tests)) = next else { break };
-                    let _ = ended.send(run_one(program, &tests, launch));
+                    let _ = ended.send(run_one(program, &tests, concurrency));
                 }
             });
         }
@@ -69,9 +69,9 @@ pub fn run(
 }
 
 /// Runs one program to its end. What it printed under a heading such as cargo's, and what came of it.
-fn run_one(program: &Program, tests: &[String], launch: Launch) -> (String, ProgramRun) {
+fn run_one(program: &Program, tests: &[String], concurrency: Concurrency) -> (String, ProgramRun) {
     let begun = Instant::now();
-    let (said, passed) = match output(program, tests, launch) {
+    let (said, passed) = match output(program, tests, concurrency) {
         Ok(ended) => ended,
         Err(error) => (format!("cannot run {}: {error}\n", program.path.display()), false),
     };
@@ -85,11 +85,15 @@ fn run_one(program: &Program, tests: &[String], launch: Launch) -> (String, Prog
 
 /// What it prints, errors in their place among the rest, and whether it succeeds. A file takes it: the end of
 /// a pipe comes only when all that the tests started is gone.
-fn output(program: &Program, tests: &[String], launch: Launch) -> io::Result<(String, bool)> {
+fn output(
+    program: &Program,
+    tests: &[String],
+    concurrency: Concurrency,
+) -> io::Result<(String, bool)> {
     let mut file = tempfile::tempfile()?;
     let mut command = program.command();
-    command.args(["--include-ignored", &format!("--test-threads={}", launch.tests)]);
-    if launch.times {
+    command.args(["--include-ignored", &format!("--test-threads={}", concurrency.tests)]);
+    if concurrency.times {
         command.env("RUSTC_BOOTSTRAP", "1").args(["-Zunstable-options", "--report-time"]);
     }
     command.arg("--exact").args(tests);
@@ -140,8 +144,8 @@ mod tests {
         let mut parts: Vec<_> = programs.iter().map(|program| (program, Vec::new())).collect();
         parts[1].1 = vec!["one".to_owned(), "two".to_owned()];
         let (mut told, begun) = (String::new(), Instant::now());
-        let launch = Launch { programs: 2, tests: 3, times: false };
-        let ran = run(parts, launch, &mut |text| told += text);
+        let concurrency = Concurrency { programs: 2, tests: 3, times: false };
+        let ran = run(parts, concurrency, &mut |text| told += text);
         assert!(begun.elapsed().as_secs() < 8, "it waited for what a test had left behind");
         let mut passed: Vec<_> = ran.iter().map(|r| (&r.title[..], r.passed, r.tests)).collect();
         passed.sort_unstable();
@@ -163,8 +167,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut none = program(folder.path(), "none", "");
         none.path = folder.path().join("missing");
-        let launch = Launch { programs: 2, tests: 3, times: false };
-        let ran = run(vec![(&none, Vec::new())], launch, &mut |text| {
+        let concurrency = Concurrency { programs: 2, tests: 3, times: false };
+        let ran = run(vec![(&none, Vec::new())], concurrency, &mut |text| {
             assert!(text.contains("cannot run ") && text.contains("missing"), "{text}");
         });
         assert!(ran.len() == 1 && !ran[0].passed);

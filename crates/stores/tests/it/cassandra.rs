@@ -113,7 +113,7 @@ async fn tls_and_passwords(plain: &str, authority: &str) {
     // Another authority than the server's: the one that Mozilla trusts.
     let error = refusal(&secure).await;
     assert_eq!(error.class, ErrorClass::Refused, "{error}");
-    for user in ["", "cassandra:wrong@", "nobody:x@"] {
+    for user in ["", "cassandra:mistaken-password@", "nobody:x@"] {
         let error = refusal(&plain.replace("cassandra:cassandra@", user)).await;
         assert_eq!(error.class, ErrorClass::Rejected, "{user}: {error}");
         assert!(error.message.contains("in the URL"), "{user}: {error}");

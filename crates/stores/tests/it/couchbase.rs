@@ -46,7 +46,7 @@ fn what_the_cluster_tells_is_read_back(url: &str) {
     assert_eq!(profile.consistency, Promise::declared(Consistency::Linearizable));
     let error = run(store(&url.replace("/default", "/none")).profile()).unwrap_err();
     assert_eq!(error.class, ErrorClass::Rejected, "{error}");
-    let wrong = url.replace("://", "://default:wrong@");
+    let wrong = url.replace("://", "://default:mistaken-password@");
     let error = run(store(&wrong).connect(1)).err().expect("a refusal");
     assert!(error.message.contains("password"), "{error}");
 }

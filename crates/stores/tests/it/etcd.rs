@@ -386,7 +386,7 @@ fn tls_and_passwords() {
         let url = |user: &str| format!("etcds://{user}{address}?ca={ca}");
         let mut root = connect(&url("root:s3cret@")).await;
         assert_eq!(root.get("k").await, Ok(Some(b"v".to_vec())));
-        assert_eq!(refusal(&url("root:wrong@")).await.class, ErrorClass::Rejected);
+        assert_eq!(refusal(&url("root:mistaken-password@")).await.class, ErrorClass::Rejected);
         for user in ["", "nobody:wonder@"] {
             let answer = connect(&url(user)).await.set("k", b"w").await;
             assert_eq!(outcome(answer), (ErrorClass::Rejected, Certainty::Failed), "{user}");

@@ -109,7 +109,7 @@ fn a_user_may_do_what_its_list_allows() {
             let denied = alice.set("b1", b"v").await.unwrap_err();
             assert_eq!((denied.class, denied.certainty), (ErrorClass::Rejected, Certainty::Failed));
             assert!(!denied.connection_lost);
-            let url = format!("redis://alice:wrong@{address}{options}");
+            let url = format!("redis://alice:mistaken-password@{address}{options}");
             let error = store(&url).connect(1).await.err().unwrap();
             assert_eq!(error.class, ErrorClass::Rejected, "{error}");
         }

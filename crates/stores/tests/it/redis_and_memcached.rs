@@ -59,7 +59,7 @@ impl Driver for Redis {
     const SEVERAL: &str = "+sharded";
     const PROTOCOLS: &[&str] = &["?resp=2", "?resp=3"];
     const USER: &str = ":secret@";
-    const STRANGERS: &[&str] = &["", ":wrong@", "bob:secret@"];
+    const STRANGERS: &[&str] = &["", ":mistaken-password@", "bob:secret@"];
     const LIKE_AN_ANSWER: &[u8] = b"\r\n$5\r\n\0\xff";
     const TTL: Duration = Duration::from_millis(1500);
     const TESTBED: (&str, &str) = ("redis-sharded:4", "redis-2");
@@ -98,7 +98,7 @@ impl Driver for Memcached {
     const SEVERAL: &str = "";
     const PROTOCOLS: &[&str] = &[""];
     const USER: &str = "user:secret@";
-    const STRANGERS: &[&str] = &["", "user:wrong@", "other:secret@"];
+    const STRANGERS: &[&str] = &["", "user:mistaken-password@", "other:secret@"];
     const LIKE_AN_ANSWER: &[u8] = b"\r\nHD\r\n\0\xff";
     const TTL: Duration = Duration::from_secs(3);
     const TESTBED: (&str, &str) = ("memcached:3", "memcached-2");

@@ -143,6 +143,6 @@ mod tests {
     fn a_read_that_is_judged_twice() {
         let mut examiner = examiner();
         examiner.tally.judged = 1;
-        examiner.into_findings();
+        let _ = examiner.into_findings();
     }
 }
