@@ -193,11 +193,11 @@ impl Dues {
             return 1;
         }
         let end = limit.min(self.change_from);
-        let most = end.saturating_sub(self.next_id).div_ceil(self.stride).max(1);
+        let most = end.saturating_sub(self.next_id).div_ceil(self.stride).clamp(1, u64::MAX - 1);
         // The first `due` are due in time; with `late` of them, the last is not.
         let (mut due, mut late) = (1, 2);
         while late < most && self.due_of(late - 1) < before {
-            (due, late) = (late, late * 2);
+            (due, late) = (late, late.saturating_mul(2));
         }
         late = late.min(most + 1);
         while late - due > 1 {
