@@ -89,6 +89,20 @@ mod tests {
         assert_eq!(halves_that_differ(&stall), None);
     }
 
+    /// Of six intervals a half, with `u` pairs against the order: z is 2.72 with one, 2.64 with one and a tie, 2.56
+    /// with two.
+    #[test]
+    fn halves_differ_where_their_order_is_rare() {
+        let low = |last: f64| [1.0, 2.0, 3.0, 4.0, 5.0, last];
+        let high = |second: f64| [6.0, second, 9.0, 10.0, 11.0, 12.0];
+        for (low, high, rare) in
+            [(low(7.0), high(8.0), true), (low(8.0), high(8.0), true), (low(8.0), high(7.0), false)]
+        {
+            assert_eq!(differ(&low, &high), rare, "{low:?}, {high:?}");
+            assert_eq!(differ(&high, &low), rare, "{high:?}, {low:?}");
+        }
+    }
+
     #[test]
     fn three_intervals_a_half_are_too_few() {
         assert_eq!(halves_that_differ(&timeline(&[100, 100, 100, 10, 10, 10])), None);

@@ -147,3 +147,27 @@ fn gets_are_hits_unless_misses_are_asked_for() {
     assert!(!of("p99(misses) < 1ms").include(Kind::GetAbsent), "those are meant to find nothing");
     assert!(Condition::parse("hit_ratio(get) > 99%").is_ok());
 }
+
+#[test]
+fn operations_are_included_by_what_they_do() {
+    let by_what = [
+        ("rate > 1/s", true, true),
+        ("rate(reads) > 1/s", true, false),
+        ("rate(writes) > 1/s", false, true),
+        ("rate(hits) > 1/s", true, false),
+        ("rate(get) > 1/s", true, false),
+        ("rate(update) > 1/s", false, true),
+    ];
+    for (text, gets, updates) in by_what {
+        let operations = read(text).subject.operations;
+        let included = [Kind::Get, Kind::Update].map(|kind| operations.include(kind));
+        assert_eq!(included, [gets, updates], "{text}");
+    }
+}
+
+#[test]
+fn changes_are_told_from_values() {
+    let is_change = |text: &str| read(text).bound.is_change();
+    assert!(is_change("rate > -5%") && is_change("p99 < +1ms"));
+    assert!(!is_change("errors < 3"));
+}
