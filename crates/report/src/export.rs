@@ -332,9 +332,11 @@ mod tests {
                 assert_eq!(metrics["throughput"]["value"].as_f64(), row.rate, "{name} in {text}");
                 assert_eq!(metrics["latency-p99"]["value"].as_f64(), row.latency.p99, "{name}");
                 for metric in metrics.as_object().unwrap().values() {
-                    if let Some(low) = metric["lower_value"].as_f64() {
-                        let value = metric["value"].as_f64().unwrap();
-                        assert!(low <= value && value <= metric["upper_value"].as_f64().unwrap());
+                    let [low, value, high] =
+                        ["lower_value", "value", "upper_value"].map(|name| metric[name].as_f64());
+                    // A lower bound has no upper value.
+                    if let (Some(low), Some(value), Some(high)) = (low, value, high) {
+                        assert!(low <= value && value <= high);
                         intervals += 1;
                     }
                 }
