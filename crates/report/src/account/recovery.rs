@@ -32,7 +32,7 @@ const RANGE: f64 = 2.4;
 /// Share of the expected count that is always within the range: a count of some tens depends on where slots begin.
 const LEAST_WIDTH: f64 = 0.01;
 /// A range wider than this share cannot tell a store that stays at 90 % from one that recovered.
-pub(super) const MOST_WIDTH: f64 = 0.05;
+pub(super) const MOST_WIDTH: f64 = 0.045;
 /// Slots of 20 ms in a second.
 pub(super) const SECOND_SLOTS: usize = 50;
 

@@ -152,7 +152,7 @@ pub struct ThroughputRecovery {
     pub window_ns: u64,
     /// Begin of the last window that was looked at.
     pub watched_ns: u64,
-    /// Share of the expected operations that a window may lack: the 95 % range of windows before, at most 5 %.
+    /// Share of the expected operations that a window may lack: the 95 % range of windows before, at most 4.5 %.
     pub may_lack: f64,
     /// Dips of up to this length were usual before.
     pub usual_dip_ns: u64,
