@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ground::share_bound::largest_share;
 
-pub use status::{Reason, Status};
+pub use status::{EvidenceStatus, Reason};
 
 /// Most examples of a violation that are kept.
 pub const EXAMPLES_MOST: usize = 10;
@@ -69,7 +69,7 @@ pub enum FaultClass {
 /// The copies of a record that a fault may reach at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Copies {
+pub enum CopiesReached {
     /// All of them, so that none stays lit.
     #[default]
     All,
@@ -94,7 +94,7 @@ pub struct FaultModel {
     /// The gravest fault.
     pub fault: FaultClass,
     /// The copies of a record that it reaches.
-    pub copies: Copies,
+    pub copies: CopiesReached,
     /// The disk.
     pub disk: Disk,
 }
@@ -122,7 +122,7 @@ impl Exposure {
 /// A way in which a promise is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Violation {
+pub enum ViolationKind {
     /// An acknowledged write is gone.
     Lost,
     /// Bytes that nobody wrote.
@@ -143,9 +143,9 @@ pub enum Violation {
 
 /// How often something was found, and where first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct CountedViolation {
     /// What.
-    pub what: Violation,
+    pub what: ViolationKind,
     /// How often.
     pub count: u64,
     /// Numbers of the first records, at most [`EXAMPLES_MOST`].
@@ -188,10 +188,10 @@ pub struct Evidence {
     pub kept: u64,
     /// At stake, examined, and not as promised.
     #[serde(default)]
-    pub violations: Vec<Found>,
+    pub violations: Vec<CountedViolation>,
     /// The same, by something that the promise does not cover.
     #[serde(default)]
-    pub excused: Vec<Found>,
+    pub excused: Vec<CountedViolation>,
     /// At stake, and not examined.
     #[serde(default)]
     pub unexamined: Vec<Unexamined>,
@@ -226,13 +226,13 @@ impl Evidence {
     }
 
     /// Adds what breaks the promise; `records` are the first ones.
-    pub fn violate(&mut self, what: Violation, count: u64, records: &[u64]) {
+    pub fn violate(&mut self, what: ViolationKind, count: u64, records: &[u64]) {
         add(&mut self.violations, what, count, records);
     }
 
     /// Adds what would break the promise if it were not for something that the promise does not cover. The claim is open
     /// for that reason.
-    pub fn excuse(&mut self, reason: Reason, what: Violation, count: u64, records: &[u64]) {
+    pub fn excuse(&mut self, reason: Reason, what: ViolationKind, count: u64, records: &[u64]) {
         if count > 0 {
             add(&mut self.excused, what, count, records);
             self.bar(reason);
@@ -285,7 +285,7 @@ impl Evidence {
 
     /// Returns how often this was found, whether it breaks the promise or is excused.
     #[must_use]
-    pub fn found(&self, what: Violation) -> u64 {
+    pub fn found(&self, what: ViolationKind) -> u64 {
         let all = self.violations.iter().chain(&self.excused);
         all.filter(|found| found.what == what)
             .fold(0, |sum: u64, found| sum.saturating_add(found.count))
@@ -311,16 +311,16 @@ impl Evidence {
     }
 }
 
-fn sum(found: &[Found]) -> u64 {
+fn sum(found: &[CountedViolation]) -> u64 {
     found.iter().fold(0, |sum: u64, found| sum.saturating_add(found.count))
 }
 
-fn add(all: &mut Vec<Found>, what: Violation, count: u64, records: &[u64]) {
+fn add(all: &mut Vec<CountedViolation>, what: ViolationKind, count: u64, records: &[u64]) {
     if count == 0 {
         return;
     }
     let at = all.iter().position(|found| found.what == what).unwrap_or_else(|| {
-        all.push(Found { what, count: 0, records: Vec::new() });
+        all.push(CountedViolation { what, count: 0, records: Vec::new() });
         all.len() - 1
     });
     let found = &mut all[at];

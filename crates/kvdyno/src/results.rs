@@ -3,14 +3,9 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use kvdyno_core::measure::StopReason;
-use kvdyno_core::store::Consistency;
-use kvdyno_core::verdict::Level;
 use kvdyno_report::folder::{ResultFolder, write_report, write_trials_page};
 use kvdyno_report::joined::JoinedTimeline;
-use kvdyno_report::result::{
-    self, Absent, LinearizabilityAnswer, RESULT_FILE, RunResult, Status, StoreRun,
-};
+use kvdyno_report::result::{self, Absent, RESULT_FILE, RunResult};
 use kvdyno_report::trials::Trials;
 use kvdyno_report::{junit, markdown, terminal};
 
@@ -99,36 +94,6 @@ pub fn merge(arguments: &MergeArguments) -> Result<Exit, Failure> {
     let report = folder.write_report(&merged).map_err(Failure::internal)?;
     say_styled!(terminal::render(&merged, style_of_terminal(false)).map_err(Failure::usage)?);
     say!("Report: {}", report.display());
-    let exits = merged.runs.iter().map(of_run);
+    let exits = merged.runs.iter().map(|run| Exit::of_run(run, false));
     Ok(exits.fold(Exit::Done, Exit::worse))
-}
-
-/// How a run ends whose result this is, without `--strict`.
-fn of_run(run: &StoreRun) -> Exit {
-    let late = run.phases.last().is_some_and(|phase| phase.stopped == StopReason::TimeLimit);
-    let ended = match &run.status {
-        Status::Interrupted => return Exit::Interrupted,
-        Status::Failed { .. } if !late => Exit::Unavailable,
-        // One that is running was killed.
-        Status::Failed { .. } | Status::Running => Exit::Undecided,
-        Status::Complete => Exit::Done,
-    };
-    let invalid = run.verdict.as_ref().is_none_or(|verdict| verdict.level == Level::Invalid);
-    let believed = if invalid { Exit::Undecided } else { Exit::Done };
-    let kept = if is_wrong(run) { Exit::Failed } else { Exit::Done };
-    [believed, kept, Exit::of_claims(&run.claims)].into_iter().fold(ended, Exit::worse)
-}
-
-/// A read was wrong, as a run counts it.
-fn is_wrong(run: &StoreRun) -> bool {
-    let level = run.store.consistency.level;
-    let tallies = || run.phases.iter().filter_map(|phase| phase.tally.as_ref());
-    let crowded = tallies().any(|tally| tally.other_run > 0);
-    let violated = level == Consistency::Linearizable
-        && !crowded
-        && run.phases.iter().any(|phase| {
-            let told = phase.linearizability.as_ref().map(|told| told.answer);
-            told == Some(LinearizabilityAnswer::Violated)
-        });
-    violated || tallies().any(|tally| tally.is_failure(level, crowded))
 }

@@ -12,10 +12,11 @@ pub mod folder;
 // The timelines of the parts of a load as one.
 pub mod joined;
 
-// What a result says: faults' costs, claims, conditions, costs, requirements.
+// What a result says: faults' costs, evidence, claims, conditions, costs, requirements.
 pub mod account;
 pub mod claims;
 pub mod cost;
+pub mod evidence;
 pub mod objective;
 pub mod winnow;
 // Two results against each other, and several trials together.
@@ -40,7 +41,6 @@ mod figures;
 mod happenings;
 mod html;
 mod lines;
-mod power;
 mod ranking;
 mod reasons;
 #[cfg(test)]

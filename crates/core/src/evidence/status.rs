@@ -63,7 +63,7 @@ impl Reason {
 
 /// What evidence comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Status {
+pub enum EvidenceStatus {
     /// Something was at stake, all of it was examined, and nothing broke the promise.
     Confirmed,
     /// Nothing was at stake.
@@ -76,16 +76,16 @@ pub enum Status {
     Observed,
 }
 
-impl Status {
+impl EvidenceStatus {
     /// The word of results and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Status::Confirmed => "confirmed",
-            Status::NothingToShow => "nothing to show",
-            Status::Inconclusive(_) => "inconclusive",
-            Status::Refuted => "refuted",
-            Status::Observed => "observed",
+            EvidenceStatus::Confirmed => "confirmed",
+            EvidenceStatus::NothingToShow => "nothing to show",
+            EvidenceStatus::Inconclusive(_) => "inconclusive",
+            EvidenceStatus::Refuted => "refuted",
+            EvidenceStatus::Observed => "observed",
         }
     }
 
@@ -93,7 +93,7 @@ impl Status {
     #[must_use]
     pub fn reason(self) -> Option<Reason> {
         match self {
-            Status::Inconclusive(reason) => Some(reason),
+            EvidenceStatus::Inconclusive(reason) => Some(reason),
             _ => None,
         }
     }
@@ -103,28 +103,30 @@ impl Evidence {
     /// Returns the status that this evidence comes to. The order of the questions is the whole of the rule: a promise that
     /// was broken is refuted, whatever else failed, was undone or came later.
     #[must_use]
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> EvidenceStatus {
         if self.promise.is_none() {
-            return Status::Observed;
+            return EvidenceStatus::Observed;
         }
         if self.violated() > 0 {
-            return Status::Refuted;
+            return EvidenceStatus::Refuted;
         }
         // What is open has the same reason however it was gathered.
         if let Some(reason) = self.bars.iter().min() {
-            return Status::Inconclusive(*reason);
+            return EvidenceStatus::Inconclusive(*reason);
         }
         let left = self.left();
         if left as f64 > self.claimed.tolerance() * self.stake() as f64 {
             let most = self.unexamined.iter().max_by_key(|left| (left.count, left.reason));
-            return Status::Inconclusive(most.map_or(Reason::NotJudged, |left| left.reason));
+            return EvidenceStatus::Inconclusive(
+                most.map_or(Reason::NotJudged, |left| left.reason),
+            );
         }
         if self.hidden > 0 {
-            return Status::Inconclusive(Reason::Overwritten);
+            return EvidenceStatus::Inconclusive(Reason::Overwritten);
         }
         if self.kept == 0 {
-            return Status::NothingToShow;
+            return EvidenceStatus::NothingToShow;
         }
-        Status::Confirmed
+        EvidenceStatus::Confirmed
     }
 }

@@ -13,15 +13,15 @@ const CLAIMED: [Claimed; 7] = [
     Claimed::CameBack,
     Claimed::Condition,
 ];
-const WAYS: [Violation; 8] = [
-    Violation::Lost,
-    Violation::Corrupt,
-    Violation::Phantom,
-    Violation::Resurrected,
-    Violation::Stale,
-    Violation::Contradiction,
-    Violation::NotBack,
-    Violation::Missed,
+const WAYS: [ViolationKind; 8] = [
+    ViolationKind::Lost,
+    ViolationKind::Corrupt,
+    ViolationKind::Phantom,
+    ViolationKind::Resurrected,
+    ViolationKind::Stale,
+    ViolationKind::Contradiction,
+    ViolationKind::NotBack,
+    ViolationKind::Missed,
 ];
 
 /// Draws of one case; small numbers are frequent, for that is where statuses turn.
@@ -58,7 +58,7 @@ impl Draws {
     fn evidence(&mut self) -> Evidence {
         let model = FaultModel {
             fault: self.of(&[FaultClass::Running, FaultClass::ProcessEnd, FaultClass::PowerLoss]),
-            copies: self.of(&[Copies::All, Copies::Some]),
+            copies: self.of(&[CopiesReached::All, CopiesReached::Some]),
             disk: self.of(&[Disk::HonoursFlushes, Disk::Any]),
         };
         let promise = (!self.one_in(6)).then_some(model);
@@ -110,32 +110,32 @@ fn the_table_is_read_from_above() {
         change(&mut evidence);
         evidence.status()
     };
-    assert_eq!(status(&|_| {}), Status::Confirmed);
-    assert_eq!(status(&|e| e.kept = 0), Status::NothingToShow);
-    let lost = |e: &mut Evidence| e.violate(Violation::Lost, 1, &[7]);
-    assert_eq!(status(&lost), Status::Refuted);
+    assert_eq!(status(&|_| {}), EvidenceStatus::Confirmed);
+    assert_eq!(status(&|e| e.kept = 0), EvidenceStatus::NothingToShow);
+    let lost = |e: &mut Evidence| e.violate(ViolationKind::Lost, 1, &[7]);
+    assert_eq!(status(&lost), EvidenceStatus::Refuted);
     // Redis without a log loses and breaks nothing.
     let no_promise = |e: &mut Evidence| {
         lost(e);
         e.promise = None;
     };
-    assert_eq!(status(&no_promise), Status::Observed);
+    assert_eq!(status(&no_promise), EvidenceStatus::Observed);
     let undone = |e: &mut Evidence| e.bar(Reason::FaultNotDone);
-    assert_eq!(status(&undone), Status::Inconclusive(Reason::FaultNotDone));
+    assert_eq!(status(&undone), EvidenceStatus::Inconclusive(Reason::FaultNotDone));
     let both = |e: &mut Evidence| {
         undone(e);
         lost(e);
     };
-    assert_eq!(status(&both), Status::Refuted, "a repair undone takes nothing back");
-    let lied = |e: &mut Evidence| e.excuse(Reason::DiskLied, Violation::Lost, 3, &[]);
-    assert_eq!(status(&lied), Status::Inconclusive(Reason::DiskLied));
+    assert_eq!(status(&both), EvidenceStatus::Refuted, "a repair undone takes nothing back");
+    let lied = |e: &mut Evidence| e.excuse(Reason::DiskLied, ViolationKind::Lost, 3, &[]);
+    assert_eq!(status(&lied), EvidenceStatus::Inconclusive(Reason::DiskLied));
     let one_left = |e: &mut Evidence| e.leave(Reason::NotReadBack, 1);
-    assert_eq!(status(&one_left), Status::Inconclusive(Reason::NotReadBack));
+    assert_eq!(status(&one_left), EvidenceStatus::Inconclusive(Reason::NotReadBack));
     let over = |e: &mut Evidence| e.hidden = 1;
-    assert_eq!(status(&over), Status::Inconclusive(Reason::Overwritten));
+    assert_eq!(status(&over), EvidenceStatus::Inconclusive(Reason::Overwritten));
     // Everything of it was somewhere else, too.
     let lit = |e: &mut Evidence| (e.lit, e.kept) = (e.kept, 0);
-    assert_eq!(status(&lit), Status::NothingToShow);
+    assert_eq!(status(&lit), EvidenceStatus::NothingToShow);
 }
 
 #[test]
@@ -146,9 +146,9 @@ fn of_reads_one_in_ten_thousand_may_be_unexamined_and_counts_as_broken_in_the_bo
         reads.leave(Reason::NotJudged, left);
         reads
     };
-    assert_eq!(reads(9_999, 1).status(), Status::Confirmed);
-    assert_eq!(reads(9_998, 2).status(), Status::Inconclusive(Reason::NotJudged));
-    assert_eq!(reads(0, 0).status(), Status::NothingToShow, "no read, no pass");
+    assert_eq!(reads(9_999, 1).status(), EvidenceStatus::Confirmed);
+    assert_eq!(reads(9_998, 2).status(), EvidenceStatus::Inconclusive(Reason::NotJudged));
+    assert_eq!(reads(0, 0).status(), EvidenceStatus::NothingToShow, "no read, no pass");
     let share = |kept, left| reads(kept, left).bound().unwrap().share;
     assert!(share(10_000, 0) < 3e-4 && share(9_999, 1) > 4e-4);
     assert_eq!(reads(0, 0).bound(), None);
@@ -168,7 +168,11 @@ fn violations_are_monotone() {
     for (mut draws, before) in cases() {
         let mut after = before.clone();
         after.violate(draws.of(&WAYS), 1 + draws.count(), &[]);
-        let expected = if before.promise.is_some() { Status::Refuted } else { Status::Observed };
+        let expected = if before.promise.is_some() {
+            EvidenceStatus::Refuted
+        } else {
+            EvidenceStatus::Observed
+        };
         assert_eq!(after.status(), expected, "{before:?}");
     }
 }
@@ -183,9 +187,15 @@ fn examination_taken_away_never_confirms() {
             less.leave(draws.of(&Reason::ALL), taken);
         }
         let (was, is) = (before.status(), less.status());
-        assert!(was == Status::Confirmed || is != Status::Confirmed, "{before:?} {less:?}");
-        if was == Status::Confirmed {
-            assert!(!matches!(is, Status::Refuted | Status::Observed), "{before:?} {less:?}");
+        assert!(
+            was == EvidenceStatus::Confirmed || is != EvidenceStatus::Confirmed,
+            "{before:?} {less:?}"
+        );
+        if was == EvidenceStatus::Confirmed {
+            assert!(
+                !matches!(is, EvidenceStatus::Refuted | EvidenceStatus::Observed),
+                "{before:?} {less:?}"
+            );
         }
         // Of losses none may go unseen, not even one that would have refuted.
         let mut unseen = before.clone();
@@ -193,7 +203,7 @@ fn examination_taken_away_never_confirms() {
         unseen.violations.clear();
         unseen.leave(draws.of(&Reason::ALL), broken);
         if broken > 0 && unseen.claimed.tolerance() == 0.0 {
-            assert_ne!(unseen.status(), Status::Confirmed, "{before:?}");
+            assert_ne!(unseen.status(), EvidenceStatus::Confirmed, "{before:?}");
         }
     }
 }
@@ -202,11 +212,11 @@ fn examination_taken_away_never_confirms() {
 fn nothing_is_confirmed_with_nothing_at_stake_and_no_part_is_larger_than_the_stake() {
     for (_, evidence) in cases() {
         let stake = evidence.stake();
-        if evidence.status() == Status::Confirmed {
+        if evidence.status() == EvidenceStatus::Confirmed {
             assert!(stake > 0 && evidence.examined() > 0, "{evidence:?}");
             assert!(evidence.violated() == 0 && evidence.bars.is_empty(), "{evidence:?}");
         }
-        assert!(evidence.violated() <= stake && evidence.found(Violation::Lost) <= stake);
+        assert!(evidence.violated() <= stake && evidence.found(ViolationKind::Lost) <= stake);
         assert_eq!(stake, evidence.examined() + evidence.left());
         let examples = evidence.violations.iter().chain(&evidence.excused);
         assert!(examples.map(|found| found.records.len()).max() <= Some(EXAMPLES_MOST));

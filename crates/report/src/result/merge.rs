@@ -213,10 +213,12 @@ fn unite_runs(whole: &mut StoreRun, other: StoreRun, part: Part) -> Result<(), M
         started,
         ended,
         status,
+        cause,
         dataset: _,
         // Judged anew over the whole.
         verdict: _,
         claims: _,
+        evidence: _,
         notes,
         // The whole's own.
         of_parts: _,
@@ -240,7 +242,9 @@ fn unite_runs(whole: &mut StoreRun, other: StoreRun, part: Part) -> Result<(), M
     whole.started = whole.started.clone().min(started);
     whole.ended = latest(whole.ended.take(), ended);
     whole.status = worse(whole.status.clone(), status);
+    whole.cause = whole.cause.or(cause);
     whole.capacity.clear();
+    whole.evidence.clear();
     for phase in skipped {
         if !whole.skipped.contains(&phase) {
             whole.skipped.push(phase);
