@@ -24,6 +24,8 @@ pub mod load;
 pub mod measure;
 // Stamps, the ledger, anomalies, histories and their linearizability.
 pub mod verify;
+// What is claimed of a run, in numbers, and the one function that makes its status.
+pub mod evidence;
 // Reasons for and against a measurement; conditions and claims.
 pub mod verdict;
 // The search for the highest rate, and the law of scaling.

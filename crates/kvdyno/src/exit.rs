@@ -3,11 +3,13 @@
 use std::fmt;
 
 use kvdyno_core::load::LoadError;
+use kvdyno_core::measure::StopReason;
 use kvdyno_core::shown;
 use kvdyno_core::store::{ErrorClass, RequestError};
 use kvdyno_core::suite::SuiteError;
-use kvdyno_core::verdict::ClaimStatus;
-use kvdyno_report::result::ClaimResult;
+use kvdyno_core::verdict::Level;
+use kvdyno_report::evidence::{self, StatusOutcome};
+use kvdyno_report::result::{ClaimResult, EndCause, Status, StoreRun};
 use kvdyno_stores::diagnosis;
 
 /// How kvdyno ends. The numbers of 64 and above are those of sysexits(3).
@@ -16,9 +18,10 @@ use kvdyno_stores::diagnosis;
 pub enum Exit {
     /// Everything was done and every gate passed.
     Done = 0,
-    /// A claim was refuted, data was lost, a read was wrong, a store did not come back after a fault, or a gate failed.
+    /// A claim was refuted, acknowledged data was lost against what the store promises, a read was wrong, a node did not come
+    /// back by itself after a fault, or a gate failed.
     Failed = 1,
-    /// The measurement is invalid, or a question could not be decided.
+    /// The measurement is invalid, or a question that somebody asked could not be decided.
     Undecided = 2,
     /// The command line, a suite file or a result file is wrong.
     Usage = 64,
@@ -34,13 +37,60 @@ impl Exit {
     /// How claims that stand like this end a run or a comparison.
     #[must_use]
     pub fn of_claims<'a>(claims: impl IntoIterator<Item = &'a ClaimResult>) -> Exit {
-        claims.into_iter().fold(Exit::Done, |exit, claim| {
-            exit.worse(match claim.standing {
-                ClaimStatus::Confirmed => Exit::Done,
-                ClaimStatus::Inconclusive => Exit::Undecided,
-                ClaimStatus::Refuted => Exit::Failed,
-            })
-        })
+        let each = claims
+            .into_iter()
+            .map(|claim| Exit::of(evidence::outcome(claim.standing.status(), true)));
+        each.fold(Exit::Done, Exit::worse)
+    }
+
+    /// How a run ends whose result this is: live, loaded again and done again alike. `strict`: a suspect measurement is as
+    /// good as none.
+    #[must_use]
+    pub fn of_run(run: &StoreRun, strict: bool) -> Exit {
+        let ended = match &run.status {
+            Status::Interrupted => return Exit::Interrupted,
+            Status::Failed { .. } => Exit::of_cause(run),
+            // One that is running was killed.
+            Status::Running => Exit::Undecided,
+            Status::Complete => Exit::Done,
+        };
+        let believed = match run.verdict.as_ref().map(|verdict| verdict.level) {
+            None | Some(Level::Invalid) => Exit::Undecided,
+            Some(Level::Suspect) if strict => Exit::Undecided,
+            Some(Level::Suspect | Level::Valid) => Exit::Done,
+        };
+        let searched = run.capacity.iter().any(|found| found.carried.is_none());
+        let searched = if searched { Exit::Undecided } else { Exit::Done };
+        let evidence = evidence::of(run).into_iter();
+        let implied = evidence.map(|one| Exit::of(evidence::outcome(one.status(), false)));
+        let all = [believed, searched, Exit::of_claims(&run.claims)].into_iter().chain(implied);
+        all.fold(ended, Exit::worse)
+    }
+
+    /// How a run ends that could not go on.
+    fn of_cause(run: &StoreRun) -> Exit {
+        match run.cause {
+            Some(EndCause::Usage) => Exit::Usage,
+            Some(EndCause::StoreLost) => Exit::Unavailable,
+            // That a node ended by itself is in the evidence; one that still starts decides nothing.
+            Some(EndCause::NotBack | EndCause::TimeLimit | EndCause::AgentLost) => Exit::Undecided,
+            Some(EndCause::Internal) => Exit::Internal,
+            // Results of earlier versions do not tell.
+            None => match run.phases.last().map(|phase| phase.stopped) {
+                Some(StopReason::TimeLimit | StopReason::AgentLost) => Exit::Undecided,
+                _ => Exit::Unavailable,
+            },
+        }
+    }
+
+    /// How something ends that comes to this.
+    #[must_use]
+    pub fn of(outcome: StatusOutcome) -> Exit {
+        match outcome {
+            StatusOutcome::Passed | StatusOutcome::Skipped => Exit::Done,
+            StatusOutcome::Failed => Exit::Failed,
+            StatusOutcome::Errored => Exit::Undecided,
+        }
     }
 
     /// Of several stores' exits the one that the user must know first. A wrong read outweighs
@@ -153,6 +203,17 @@ impl Failure {
         Failure::new(Exit::Failed, line)
     }
 
+    /// Why a run ends that this befell.
+    pub fn cause(&self) -> EndCause {
+        match self.exit {
+            Exit::Usage => EndCause::Usage,
+            Exit::Failed => EndCause::NotBack,
+            Exit::Undecided => EndCause::AgentLost,
+            Exit::Internal => EndCause::Internal,
+            Exit::Unavailable | Exit::Done | Exit::Interrupted => EndCause::StoreLost,
+        }
+    }
+
     /// The user stopped it before there was anything to keep.
     pub fn interrupted() -> Self {
         Failure::new(Exit::Interrupted, "interrupted before anything was measured")
@@ -215,6 +276,12 @@ mod texts;
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use kvdyno_core::evidence::{EvidenceStatus, Reason};
+    use kvdyno_core::store::{Capabilities, Consistency, Durability, Profile, Promise};
+    use kvdyno_report::result::{CapacityResult, StoreResult, Verdict};
+
     use super::*;
 
     #[test]
@@ -230,6 +297,112 @@ mod tests {
         assert!(told.1.ends_with("; `--set load.mix=insert` does without"), "{}", told.1);
         let other = Failure::of_load("map:", &error("scan")).to_string();
         assert!(!other.contains("--set"), "{other}");
+    }
+
+    fn run() -> StoreRun {
+        let profile = Profile {
+            store: "map".to_owned(),
+            version: None,
+            capabilities: Capabilities::default(),
+            durability: Promise::checked(Durability::PowerLoss),
+            consistency: Promise::checked(Consistency::Linearizable),
+            ttl_precision: Duration::ZERO,
+            timeout: Duration::from_secs(1),
+            settings: Vec::new(),
+        };
+        let mut run = StoreRun::begin(StoreResult::new("map:", &profile), None, SystemTime::now());
+        run.status = Status::Complete;
+        run.verdict = Some(Verdict::of(Vec::new()));
+        run
+    }
+
+    /// Live, loaded again and done again alike: nothing but the result is asked, and it is the same after it was written.
+    #[test]
+    fn how_a_run_ends_is_a_function_of_its_result() {
+        let ended = |change: &dyn Fn(&mut StoreRun)| {
+            let mut run = run();
+            change(&mut run);
+            let text = serde_json::to_string(&run).unwrap();
+            let again: StoreRun = serde_json::from_str(&text).unwrap();
+            let exits = [Exit::of_run(&run, false), Exit::of_run(&again, false)];
+            assert_eq!(exits[0], exits[1]);
+            (exits[0], Exit::of_run(&run, true))
+        };
+        let failed = |cause: Option<EndCause>| {
+            let failed = move |run: &mut StoreRun| {
+                run.status = Status::Failed { message: "it could not go on".to_owned() };
+                run.cause = cause;
+            };
+            ended(&failed).0
+        };
+        let level = |level: Level| {
+            let verdict = move |run: &mut StoreRun| {
+                run.verdict = Some(Verdict { level, reasons: Vec::new() });
+            };
+            ended(&verdict)
+        };
+        assert_eq!(ended(&|_| {}), (Exit::Done, Exit::Done));
+        assert_eq!(level(Level::Suspect), (Exit::Done, Exit::Undecided));
+        assert_eq!(level(Level::Invalid).0, Exit::Undecided);
+        assert_eq!(ended(&|run| run.status = Status::Interrupted).0, Exit::Interrupted);
+        assert_eq!(ended(&|run| run.status = Status::Running).0, Exit::Undecided);
+        assert_eq!(ended(&|run| run.capacity.push(CapacityResult::default())).0, Exit::Undecided);
+        for (cause, exit) in [
+            (Some(EndCause::Usage), Exit::Usage),
+            (Some(EndCause::StoreLost), Exit::Unavailable),
+            (Some(EndCause::NotBack), Exit::Undecided),
+            (Some(EndCause::TimeLimit), Exit::Undecided),
+            (Some(EndCause::AgentLost), Exit::Undecided),
+            (Some(EndCause::Internal), Exit::Internal),
+            (None, Exit::Unavailable),
+        ] {
+            assert_eq!(failed(cause), exit, "{cause:?}");
+        }
+    }
+
+    /// The table of docs/CLAIMS.md is what the program does.
+    #[test]
+    fn the_page_says_what_each_status_is() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/CLAIMS.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        for status in [
+            EvidenceStatus::Confirmed,
+            EvidenceStatus::Refuted,
+            EvidenceStatus::Inconclusive(Reason::NotKnown),
+            EvidenceStatus::NothingToShow,
+            EvidenceStatus::Observed,
+        ] {
+            let (asked, implied) =
+                (evidence::outcome(status, true), evidence::outcome(status, false));
+            let case = |outcome: StatusOutcome| match outcome {
+                StatusOutcome::Passed => "passed",
+                StatusOutcome::Failed => "failure",
+                StatusOutcome::Errored => "error",
+                StatusOutcome::Skipped => "skipped",
+            };
+            let code = |outcome: StatusOutcome| Exit::of(outcome) as u8;
+            // The gates of `compare`: with `--strict` one that is not shown was asked for.
+            let gate = match (code(implied), code(asked)) {
+                (one, strict) if one == strict => one.to_string(),
+                (one, strict) => format!("{one}, with `--strict` {strict}"),
+            };
+            let gate = if status == EvidenceStatus::Observed { "–".to_owned() } else { gate };
+            let colour = match evidence::level(status) {
+                Some(Level::Valid) => "green",
+                Some(Level::Suspect) => "yellow",
+                Some(Level::Invalid) => "red",
+                None => "none",
+            };
+            let row = format!(
+                "| **{}** | {}, {} | {}, {} | {gate} | {colour} |",
+                status.name(),
+                code(asked),
+                case(asked),
+                code(implied),
+                case(implied),
+            );
+            assert!(page.contains(&row), "docs/CLAIMS.md lacks: {row}");
+        }
     }
 
     #[test]

@@ -14,14 +14,14 @@ use kvdyno_core::load::{AnyStore, Ran, StoreContext, supports};
 use kvdyno_core::measure::StopReason;
 use kvdyno_core::store::{Consistency, Durability, Profile};
 use kvdyno_core::suite::Plan;
-use kvdyno_core::verdict::{self, Extent, Reason, judge_run};
+use kvdyno_core::verdict::{Extent, Reason, judge_run};
 use kvdyno_core::verify::{Expiry, Initial, Ledger, LedgerConfig, Sightings};
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
 use kvdyno_report::claims;
 use kvdyno_report::events::{Event, StoreEnded};
 use kvdyno_report::result::{
-    ClaimResult, InsertAccount, PhaseOutcome, SkippedPhase, Status, StoreResult, StoreRun,
-    TestbedResult, Verdict, WriteAccount, rfc3339,
+    ClaimResult, EndCause, InsertAccount, PhaseOutcome, SkippedPhase, Status, StoreResult,
+    StoreRun, TestbedResult, Verdict, WriteAccount, rfc3339,
 };
 use kvdyno_stores::diagnosis;
 
@@ -69,11 +69,10 @@ pub struct Session<'a> {
     /// Phases of the plan that came to their end, reading back included.
     ended: u64,
     status: Status,
-    exit: Exit,
+    /// Why it cannot go on.
+    cause: Option<EndCause>,
     /// Phases behind those of the plan are probes of a search, and judged like any other.
     probing: bool,
-    /// Another run was seen to write the same records.
-    crowded: bool,
     /// Nodes that their last repair did not bring back, and how that went.
     not_back: BTreeMap<String, String>,
     /// Who carries the load, if not this process.
@@ -133,9 +132,8 @@ impl<'a> Session<'a> {
             reasons: Vec::new(),
             ended: 0,
             status: Status::Complete,
-            exit: Exit::Done,
+            cause: None,
             probing: false,
-            crowded: false,
             not_back: BTreeMap::new(),
         })
     }
@@ -249,7 +247,7 @@ impl<'a> Session<'a> {
                     share.phase,
                     share.describe()
                 );
-                self.exit = self.exit.worse(Exit::Usage);
+                self.cause = Some(EndCause::Usage);
                 self.status = Status::Failed { message: line };
                 return false;
             };
@@ -340,14 +338,6 @@ impl<'a> Session<'a> {
         let extent = Extent { planned, ended: self.ended, failed };
         let verdict =
             judge_run(std::mem::take(&mut self.reasons), extent, scale, cfg!(debug_assertions));
-        self.exit = match (&self.status, self.exit) {
-            (Status::Interrupted, _) => Exit::Interrupted,
-            (_, Exit::Done) if verdict.level == verdict::Level::Invalid => Exit::Undecided,
-            (_, Exit::Done) if verdict.level == verdict::Level::Suspect && output.strict() => {
-                Exit::Undecided
-            }
-            (_, exit) => exit,
-        };
         if let Status::Failed { message } = &self.status {
             warn_user!("kvdyno: {message}");
         }
@@ -355,12 +345,16 @@ impl<'a> Session<'a> {
         events.tell(Event::StoreEnded(StoreEnded {
             verdict: Verdict::from(&verdict),
             status: self.status.clone(),
+            cause: self.cause.filter(|_| failed),
             at: rfc3339(SystemTime::now()),
         }));
         let claims = self.claims(output);
-        let exit = self.exit.worse(Exit::of_claims(&claims));
         events.tell(Event::Judged { claims });
-        exit
+        // By what is kept of it: who loads the result comes to the same.
+        events.look(|fold| {
+            let run = fold.result().and_then(|result| result.runs.last());
+            run.map_or(Exit::Internal, |run| Exit::of_run(run, output.strict()))
+        })
     }
 }
 

@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus, FaultModel, Reason, ViolationKind};
 use kvdyno_core::measure::StopReason;
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{
@@ -13,6 +14,7 @@ use kvdyno_core::verdict::{
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_core::workload::fault::{BIT_ROT, DISK_LIES, Fate, FaultKind, POWER};
 
+use crate::evidence;
 use crate::figures::{self, Operated};
 use crate::result::{ClaimResult, ConditionResult, PhaseResult, SeriesResult, StoreRun};
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
@@ -50,7 +52,7 @@ pub(crate) fn so_far(
     let stand = |(says, condition): (&String, &Condition)| {
         let measured = figures::of_operations(load, &condition.subject);
         let phase = Some(phase.name.clone());
-        (says.clone(), ConditionResult { phase, ..told(condition, None, measured) })
+        (says.clone(), ConditionResult { phase, ..told(condition, None, measured, (1, &[])) })
     };
     concerned.into_iter().map(stand).collect()
 }
@@ -68,19 +70,43 @@ struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     fn claim(&self, claim: &Claim) -> ClaimResult {
-        let judged: Vec<_> = claim.conditions.iter().flat_map(|c| self.condition(c)).collect();
-        let phases: Vec<&PhaseResult> = judged.iter().filter_map(|(_, phase)| *phase).collect();
-        let conditions: Vec<ConditionResult> = judged.into_iter().map(|(c, _)| c).collect();
+        let mut conditions: Vec<ConditionResult> = Vec::new();
+        let mut standings: Vec<ClaimStatus> = Vec::new();
+        for condition in &claim.conditions {
+            let judged = self.condition(condition);
+            standings.push(Self::standing(condition, &judged));
+            conditions.extend(judged);
+        }
+        let phases = claim.conditions.iter().flat_map(|condition| self.reached(condition));
+        let phases: Vec<&PhaseResult> = phases.collect();
         ClaimResult {
             says: claim.says.clone(),
-            standing: ClaimStatus::of_all(conditions.iter().map(|condition| condition.standing)),
+            standing: ClaimStatus::of_all(standings),
             conditions,
             reach: reach(&phases),
         }
     }
 
+    /// How a condition stands in all phases that it is about. A phase that it does not name, and in which nothing of the
+    /// kind was done, says nothing against the others.
+    fn standing(condition: &Condition, all: &[ConditionResult]) -> ClaimStatus {
+        let is_shown = all.iter().any(|one| one.standing == ClaimStatus::Confirmed);
+        let is_empty = |one: &&ConditionResult| one.standing == ClaimStatus::NothingToShow;
+        let is_implied = is_shown && condition.subject.phase.is_none();
+        let asked = all.iter().filter(|one| !(is_implied && is_empty(one)));
+        ClaimStatus::of_all(asked.map(|one| one.standing))
+    }
+
+    /// The phases whose faults a condition reaches: of acknowledged writes all that were before, too.
+    fn reached(&self, condition: &Condition) -> Vec<&'a PhaseResult> {
+        let about = self.phases(condition);
+        let last = about.last().filter(|_| is_of_writes(&condition.subject.figure));
+        let last = last.and_then(|last| self.run.phases.iter().position(|p| p.index == last.index));
+        last.map_or(about, |last| self.run.phases[..=last].iter().collect())
+    }
+
     /// The condition in each phase that it is about.
-    fn condition(&self, condition: &Condition) -> Vec<(ConditionResult, Option<&'a PhaseResult>)> {
+    fn condition(&self, condition: &Condition) -> Vec<ConditionResult> {
         let phases = self.phases(condition);
         if phases.is_empty() {
             let why = match &condition.subject.phase {
@@ -90,11 +116,13 @@ impl<'a> Judge<'a> {
                 }
                 None => "no measured phase came to its end".to_owned(),
             };
-            return vec![(told(condition, None, Err(why)), None)];
+            return vec![told(condition, None, Err(why), (1, &[]))];
         }
-        let of = |phase: &'a PhaseResult| {
-            let measured = self.measured(condition, phase);
-            (told(condition, Some(phase), measured), Some(phase))
+        let of = |phase: &PhaseResult| {
+            let may_forget = self.run.store.capabilities.may_forget;
+            let measured = figures::measured(phase, &condition.subject, may_forget);
+            let stake = figures::stake(phase, &condition.subject);
+            told(condition, Some(phase), measured, (stake, &self.doubts(condition, phase)))
         };
         phases.into_iter().map(of).collect()
     }
@@ -119,20 +147,20 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What is known of a figure in a phase, or why nothing is.
-    fn measured(&self, condition: &Condition, phase: &PhaseResult) -> Result<Measured, String> {
-        self.fault_was_done(phase)?;
-        let figure = &condition.subject.figure;
-        if is_of_speed(figure) {
-            self.is_believed(phase)?;
+    /// What speaks against what a phase measured.
+    fn doubts(&self, condition: &Condition, phase: &PhaseResult) -> Vec<Doubt> {
+        let mut doubts = Vec::new();
+        let mut doubt = |reason, why: Result<(), String>| {
+            doubts.extend(why.err().map(|why| Doubt { reason, why }));
+        };
+        doubt(Reason::FaultNotDone, self.fault_was_done(phase));
+        if is_of_speed(&condition.subject.figure) {
+            doubt(Reason::MachineFailed, self.is_believed(phase));
         }
-        let measured =
-            figures::measured(phase, &condition.subject, self.run.store.capabilities.may_forget)?;
         let whole = matches!(phase.stopped, StopReason::Requests | StopReason::Duration);
-        if !whole && condition.holds(measured) == Some(true) {
-            return Err("the phase was cut short".to_owned());
-        }
-        Ok(measured)
+        let whole = if whole { Ok(()) } else { Err("the phase was cut short".to_owned()) };
+        doubt(Reason::CutShort, whole);
+        doubts
     }
 
     /// A claim about a fault is empty if the fault never was.
@@ -141,7 +169,7 @@ impl<'a> Judge<'a> {
         if planned.is_none_or(|planned| planned.faults.is_empty()) {
             return Ok(());
         }
-        match phase.faults.iter().find(|fault| fault.error.is_some()) {
+        match evidence::undone(phase) {
             Some(fault) => {
                 let error = fault.error.as_deref().unwrap_or_default();
                 Err(format!("{} was not done: {error}", fault.what))
@@ -161,25 +189,54 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// Something that speaks against what a phase measured.
+struct Doubt {
+    reason: Reason,
+    /// In words.
+    why: String,
+}
+
+/// A condition as evidence, and as it is told. `stake` is how much of what it is about there was.
 fn told(
     condition: &Condition,
     phase: Option<&PhaseResult>,
     measured: Result<Measured, String>,
+    (stake, doubts): (u64, &[Doubt]),
 ) -> ConditionResult {
+    let name = phase.map(|phase| phase.name.as_str());
+    let promise = Some(FaultModel::default());
+    let mut evidence = Evidence::of(Claimed::Condition, name, promise);
     let holds = measured.as_ref().ok().and_then(|measured| condition.holds(*measured));
-    let text = measured.as_ref().map_or(String::new(), |measured| {
-        measured_text(*measured, condition.subject.figure.dimension())
-    });
-    let why = match (&measured, holds) {
-        (Err(why), _) => why.clone(),
-        (Ok(_), None) => "there may be more".to_owned(),
-        (Ok(_), Some(_)) => String::new(),
+    // Of a measurement that is not to be believed a figure that is too bad says as little as a good one.
+    let is_believed = doubts.iter().all(|doubt| doubt.reason != Reason::MachineFailed);
+    match holds {
+        None => evidence.bar(Reason::NotKnown),
+        Some(true) => evidence.kept = stake,
+        Some(false) if is_believed => evidence.violate(ViolationKind::Missed, 1, &[]),
+        Some(false) => evidence.excuse(Reason::MachineFailed, ViolationKind::Missed, 1, &[]),
+    }
+    doubts.iter().for_each(|doubt| evidence.bar(doubt.reason));
+    let status = evidence.status();
+    let doubt = doubts.iter().find(|doubt| Some(doubt.reason) == status.reason());
+    let why = match (status, doubt, &measured) {
+        (EvidenceStatus::NothingToShow, ..) => "nothing was at stake".to_owned(),
+        (EvidenceStatus::Inconclusive(_), Some(doubt), _) => doubt.why.clone(),
+        (EvidenceStatus::Inconclusive(_), None, Err(why)) => why.clone(),
+        (EvidenceStatus::Inconclusive(_), None, Ok(_)) => "there may be more".to_owned(),
+        _ => String::new(),
     };
+    let figure = measured.as_ref().ok().map(|measured| match *measured {
+        Measured::Exactly(value) | Measured::AtLeast(value) => value,
+    });
     ConditionResult {
         condition: condition.to_string(),
         phase: phase.map(|phase| phase.name.clone()),
-        standing: ClaimStatus::of(holds),
-        measured: text,
+        standing: ClaimStatus::from(status),
+        figure: figure.filter(|figure| figure.is_finite()),
+        stake,
+        measured: measured.map_or(String::new(), |measured| {
+            measured_text(measured, condition.subject.figure.dimension())
+        }),
         why,
     }
 }

@@ -16,8 +16,8 @@ use kvdyno_core::workload::PhasePlan;
 use serde::{Deserialize, Serialize};
 
 use crate::result::{
-    AnomalyResult, CapacityResult, ClaimResult, EventResult, FaultResult, PhaseResult, ProbeResult,
-    RunResult, Status, SteeredResult, StoreRun, TestbedNode, Verdict,
+    AnomalyResult, CapacityResult, ClaimResult, EndCause, EventResult, FaultResult, PhaseResult,
+    ProbeResult, RunResult, Status, SteeredResult, StoreRun, TestbedNode, Verdict,
 };
 pub use used::{MACHINE, OWN, ProcessUsed, Used, used};
 
@@ -145,6 +145,9 @@ pub struct StoreEnded {
     pub verdict: Verdict,
     /// How far it came.
     pub status: Status,
+    /// Why it did not come to its end.
+    #[serde(default)]
+    pub cause: Option<EndCause>,
     /// When, RFC 3339, UTC.
     pub at: String,
 }

@@ -62,6 +62,43 @@ pub(crate) fn measured(
     }
 }
 
+/// How much there is of what a figure is about: a condition that nothing could have broken confirms nothing. 1 where it is
+/// not counted.
+pub(crate) fn stake(phase: &PhaseResult, subject: &Subject) -> u64 {
+    let load = Operated {
+        series: &phase.series,
+        wall_ns: phase.wall_ns,
+        unstarted: phase.unstarted.as_ref(),
+    };
+    let of_writes = |count: fn(&WriteAccount) -> u64| phase.writes.as_ref().map_or(0, count);
+    let reads = || phase.tally.as_ref().map_or(0, |tally| tally.reads);
+    match &subject.figure {
+        ConditionFigure::AckedLost | ConditionFigure::Recovered => {
+            of_writes(|writes| writes.acknowledged.max(writes.lost))
+        }
+        ConditionFigure::CopiesDiffer => {
+            of_writes(|writes| writes.copies.as_ref().map_or(0, |copies| copies.compared))
+        }
+        ConditionFigure::Anomalies
+        | ConditionFigure::Stale
+        | ConditionFigure::Corrupt
+        | ConditionFigure::Phantom
+        | ConditionFigure::Resurrected
+        | ConditionFigure::Unknown => reads().saturating_add(of_writes(|writes| writes.read)),
+        ConditionFigure::Misses => reads(),
+        ConditionFigure::Errors
+        | ConditionFigure::Failed
+        | ConditionFigure::Indeterminate
+        | ConditionFigure::ErrorRatio => {
+            sum(load, subject.operations, completed).map_or(0, |all| all as u64)
+        }
+        ConditionFigure::Violations => {
+            phase.linearizability.as_ref().map_or(0, |histories| histories.requests)
+        }
+        _ => 1,
+    }
+}
+
 /// What the operations of a phase came to, or have come to so far.
 #[derive(Clone, Copy)]
 pub(crate) struct Operated<'a> {

@@ -1,12 +1,16 @@
 //! JUnit XML, as CI servers read it (the schema of Jenkins' xUnit plug-in): a suite for each store or
 //! pair, a case for each thing that can fail.
 
+use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus};
+use kvdyno_core::ground::numbers::grouped;
 use kvdyno_core::shown::is_unprintable;
 
+use crate::evidence::{self, StatusOutcome, reason_text};
 use crate::ranking::store_labels;
 use crate::reasons::is_remark;
-use crate::result::{Level, PhaseResult, RunResult, Status, StoreRun};
+use crate::result::{ClaimResult, Level, PhaseResult, RunResult, Status, StoreRun};
 use crate::terminal::Style;
+use crate::terminal::condition_text;
 use crate::wording::{kinds_text, status_text};
 
 /// Cases that belong together.
@@ -38,8 +42,23 @@ pub enum CaseOutcome {
     Passed,
     /// Not well, and why.
     Failed(String),
-    /// It could not be told, and why.
+    /// It was asked for and could not be told, and why.
+    Errored(String),
+    /// It could not be told and nobody asked, and why.
     Skipped(String),
+}
+
+impl CaseOutcome {
+    /// How evidence of this status makes a case go; `why` says what stands behind it.
+    #[must_use]
+    pub fn of(status: EvidenceStatus, is_asked: bool, why: String) -> CaseOutcome {
+        match evidence::outcome(status, is_asked) {
+            StatusOutcome::Passed => CaseOutcome::Passed,
+            StatusOutcome::Failed => CaseOutcome::Failed(why),
+            StatusOutcome::Errored => CaseOutcome::Errored(why),
+            StatusOutcome::Skipped => CaseOutcome::Skipped(why),
+        }
+    }
 }
 
 impl Case {
@@ -51,7 +70,7 @@ impl Case {
 }
 
 /// A result as JUnit XML: for each store whether it came to its end and, by phase, whether the figures
-/// may be believed and every read was right.
+/// may be believed and every read was right; what became of acknowledged writes, and each claim of the suite.
 #[must_use]
 pub fn of_result(result: &RunResult) -> String {
     let stores = result.runs.iter().zip(store_labels(result));
@@ -83,8 +102,10 @@ fn of_store(result: &RunResult, run: &StoreRun, label: &str) -> JunitSuite {
     cases.push(Case::new("run", "may be believed", believed(run, None)));
     for phase in &run.phases {
         cases.push(Case::new(&phase.name, "may be believed", believed(run, Some(&phase.name))));
-        cases.push(Case::new(&phase.name, "every read was right", verified(phase)));
+        cases.push(Case::new(&phase.name, "every read was right", verified(run, phase)));
     }
+    cases.extend(evidence::of(run).iter().filter_map(of_evidence));
+    cases.extend(run.claims.iter().map(of_claim));
     let skipped = run.skipped.iter();
     cases.extend(
         skipped.map(|phase| {
@@ -96,7 +117,7 @@ fn of_store(result: &RunResult, run: &StoreRun, label: &str) -> JunitSuite {
     JunitSuite { name: format!("{} {label}", result.suite.name), cases, output }
 }
 
-/// Fails on what makes the figures invalid; suspect ones are told in the output.
+/// Figures that are invalid decide nothing; suspect ones are told in the output.
 fn believed(run: &StoreRun, phase: Option<&str>) -> CaseOutcome {
     let Some(verdict) = &run.verdict else { return CaseOutcome::Skipped("not judged".to_owned()) };
     let invalid = verdict.reasons.iter().filter(|reason| {
@@ -104,17 +125,56 @@ fn believed(run: &StoreRun, phase: Option<&str>) -> CaseOutcome {
     });
     let told: Vec<String> =
         invalid.map(|reason| format!("{} → {}", reason.text, reason.advice)).collect();
-    if told.is_empty() { CaseOutcome::Passed } else { CaseOutcome::Failed(told.join("; ")) }
+    if told.is_empty() { CaseOutcome::Passed } else { CaseOutcome::Errored(told.join("; ")) }
 }
 
-fn verified(phase: &PhaseResult) -> CaseOutcome {
-    match &phase.tally {
-        None => CaseOutcome::Skipped("verification was off".to_owned()),
-        Some(tally) if tally.illegal() > 0 => {
-            CaseOutcome::Failed(format!("anomalies: {}", kinds_text(tally)))
-        }
-        Some(_) => CaseOutcome::Passed,
+fn verified(run: &StoreRun, phase: &PhaseResult) -> CaseOutcome {
+    let Some(read) = evidence::of_phase(run, Claimed::ReadsRight, &phase.name) else {
+        return CaseOutcome::Skipped("verification was off".to_owned());
+    };
+    let kinds = phase.tally.as_ref().map_or(String::new(), kinds_text);
+    let why = match read.status() {
+        EvidenceStatus::Refuted => format!("anomalies: {kinds}"),
+        status => why(status),
+    };
+    CaseOutcome::of(read.status(), false, why)
+}
+
+fn why(status: EvidenceStatus) -> String {
+    match status.reason() {
+        Some(reason) => reason_text(reason).to_owned(),
+        None if status == EvidenceStatus::NothingToShow => "nothing was at stake".to_owned(),
+        None => status.name().to_owned(),
     }
+}
+
+/// A case for what the whole run implies; reads have theirs beside their phases.
+fn of_evidence(evidence: &Evidence) -> Option<Case> {
+    let class = evidence.phase.as_deref().unwrap_or("run");
+    let name = match evidence.claimed {
+        Claimed::ReadsRight | Claimed::Condition => return None,
+        Claimed::Linearizable => "sampled histories are linearizable",
+        Claimed::NothingLost => "no acknowledged write was lost",
+        Claimed::SurvivesProcessKill => "acknowledged writes outlive the end of processes",
+        Claimed::SurvivesPowerLoss => "acknowledged writes outlive a cut of power",
+        Claimed::CameBack => "nodes came back by themselves",
+    };
+    let status = evidence.status();
+    let why = match status {
+        EvidenceStatus::Refuted | EvidenceStatus::Observed => {
+            let (broken, stake) = (evidence.examined() - evidence.kept, evidence.stake());
+            format!("{}: {} of {}", status.name(), grouped(broken as f64), grouped(stake as f64))
+        }
+        _ => why(status),
+    };
+    Some(Case::new(class, name, CaseOutcome::of(status, false, why)))
+}
+
+/// A case for a claim, which somebody has asked for.
+pub(crate) fn of_claim(claim: &ClaimResult) -> Case {
+    let conditions: Vec<String> = claim.conditions.iter().map(condition_text).collect();
+    let ending = CaseOutcome::of(claim.standing.status(), true, conditions.join("; "));
+    Case::new("claims", &claim.says, ending)
 }
 
 /// Suites as one document.
@@ -126,10 +186,11 @@ pub fn render(suites: &[JunitSuite]) -> String {
         let count =
             |is: fn(&CaseOutcome) -> bool| suite.cases.iter().filter(|c| is(&c.ending)).count();
         text.push_str(&format!(
-            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\">\n",
+            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n",
             escaped(&suite.name),
             suite.cases.len(),
             count(|ending| matches!(ending, CaseOutcome::Failed(_))),
+            count(|ending| matches!(ending, CaseOutcome::Errored(_))),
             count(|ending| matches!(ending, CaseOutcome::Skipped(_))),
         ));
         for case in &suite.cases {
@@ -139,6 +200,9 @@ pub fn render(suites: &[JunitSuite]) -> String {
                 CaseOutcome::Passed => format!("{open}/>\n"),
                 CaseOutcome::Failed(why) => {
                     format!("{open}><failure message=\"{}\"/></testcase>\n", escaped(why))
+                }
+                CaseOutcome::Errored(why) => {
+                    format!("{open}><error message=\"{}\"/></testcase>\n", escaped(why))
                 }
                 CaseOutcome::Skipped(why) => {
                     format!("{open}><skipped message=\"{}\"/></testcase>\n", escaped(why))
@@ -172,6 +236,9 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kvdyno_core::verdict::ClaimStatus;
+
+    use super::CaseOutcome::{Errored, Failed, Passed};
     use super::*;
     use crate::sample;
 
@@ -180,21 +247,52 @@ mod tests {
         let result = sample::two_stores();
         let text = of_result(&result);
         assert_eq!(text.matches("<testsuite ").count(), 2);
-        assert!(text.contains("name=\"quick lmdb\" tests=\"8\" failures=\"0\""), "{text}");
+        assert!(text.contains("name=\"quick lmdb\" tests=\"10\" failures=\"0\""), "{text}");
         // The second store answered a read wrongly.
-        assert!(text.contains("name=\"quick fjall\" tests=\"8\" failures=\"1\""), "{text}");
+        assert!(text.contains("name=\"quick fjall\" tests=\"10\" failures=\"1\""), "{text}");
         assert!(text.contains("anomalies: 1 "), "{text}");
     }
 
     #[test]
-    fn invalid_figures_fail_the_phase_that_they_are_of() {
+    fn invalid_figures_are_an_error_of_their_phase() {
         let mut result = sample::two_stores();
         let mut reason = sample::reason(0.5, 0.1);
         reason.level = Level::Invalid;
         result.runs[0].verdict.as_mut().unwrap().reasons.push(reason);
         let text = of_result(&result);
         let line = text.lines().find(|line| line.contains("classname=\"mixed\"")).unwrap();
-        assert!(line.contains("<failure message=\"client thread 0 worked"), "{line}");
+        assert!(line.contains("<error message=\"client thread 0 worked"), "{line}");
+    }
+
+    /// A green *skipped* is for what nobody asked; no read is no pass.
+    #[test]
+    fn claims_are_cases_and_what_was_not_shown_is_no_pass() {
+        let mut result = sample::two_stores();
+        let run = &mut result.runs[0];
+        run.phases[0].tally = Some(kvdyno_core::verify::Tally::default());
+        let stands = [
+            ("a", ClaimStatus::Confirmed),
+            ("b", ClaimStatus::NothingToShow),
+            ("c", ClaimStatus::Inconclusive),
+            ("d", ClaimStatus::Refuted),
+        ];
+        let claim = |(says, standing): (&str, ClaimStatus)| ClaimResult {
+            says: says.to_owned(),
+            standing,
+            conditions: Vec::new(),
+            reach: String::new(),
+        };
+        run.claims = stands.into_iter().map(claim).collect();
+        let suite = of_store(&result, &result.runs[0], "lmdb");
+        let ending = |class: &str, name: &str| {
+            let case = suite.cases.iter().find(|case| case.class == class && case.name == name);
+            case.unwrap_or_else(|| panic!("{class} {name}")).ending.clone()
+        };
+        let claims = ["a", "b", "c", "d"].map(|name| ending("claims", name));
+        let [Passed, Errored(_), Errored(_), Failed(_)] = claims else { panic!("{claims:?}") };
+        let name = &result.runs[0].phases[0].name;
+        let nothing = CaseOutcome::Skipped("nothing was at stake".to_owned());
+        assert_eq!(ending(name, "every read was right"), nothing);
     }
 
     #[test]

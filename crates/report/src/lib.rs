@@ -10,10 +10,11 @@ pub mod result;
 pub mod files;
 pub mod folder;
 
-// What a result says: faults' costs, claims, conditions, costs, requirements.
+// What a result says: faults' costs, evidence, claims, conditions, costs, requirements.
 pub mod account;
 pub mod claims;
 pub mod cost;
+pub mod evidence;
 pub mod objective;
 pub mod winnow;
 // Two results against each other, and several trials together.
@@ -38,7 +39,6 @@ mod figures;
 mod happenings;
 mod html;
 mod lines;
-mod power;
 mod ranking;
 mod reasons;
 #[cfg(test)]

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::evidence::durability_text;
 use crate::lines::{P99, run_has_misses};
-use crate::power::durability_text;
 use crate::result::{HistogramError, Level, PhaseResult, RunResult, Status, StoreRun};
 use crate::view::{Clock, PhaseView, main_row};
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant};

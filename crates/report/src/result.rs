@@ -7,6 +7,7 @@ mod capacity;
 mod claim;
 mod cost;
 mod course;
+mod evidence;
 mod fault;
 mod figure;
 mod host;
@@ -42,6 +43,7 @@ pub use claim::{ClaimResult, ConditionResult};
 pub use cost::{CostResult, PricedServers};
 pub(crate) use course::gathered;
 pub use course::{CourseResult, EventResult, ExcursionResult, Known};
+pub use evidence::EvidenceResult;
 pub use fault::{FaultResult, MOVE_RECORDS, Redundancy, UnaskedNode, moments, several};
 pub use figure::FigureResult;
 pub use host::Host;
@@ -131,6 +133,25 @@ pub enum Status {
     },
 }
 
+/// Why a store's run did not come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum EndCause {
+    /// The suite or the command line asks for what cannot be done.
+    Usage,
+    /// The store could not be reached, or was lost under load.
+    StoreLost,
+    /// The store did not come back after what was done to it.
+    NotBack,
+    /// A phase reached its time limit.
+    TimeLimit,
+    /// An agent was lost.
+    AgentLost,
+    /// A fault of kvdyno's own, or of the machine that it runs on.
+    Internal,
+}
+
 /// What was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -173,6 +194,9 @@ pub struct StoreRun {
     pub ended: Option<String>,
     /// How far it came.
     pub status: Status,
+    /// Why it did not come to its end; `None` if it did, was interrupted or runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<EndCause>,
     /// Which records there are.
     #[cfg_attr(test, schemars(with = "Option<schema::DatasetSchema>"))]
     pub dataset: Option<Dataset>,
@@ -191,6 +215,10 @@ pub struct StoreRun {
     pub skipped: Vec<SkippedPhase>,
     /// What searches for the highest rate found.
     pub capacity: Vec<CapacityResult>,
+    /// What the run has to say of everything that can be claimed of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(with = "Vec<schema::EvidenceSchema>"))]
+    pub evidence: Vec<EvidenceResult>,
 }
 
 /// A phase of the plan that was left out.
@@ -364,6 +392,7 @@ impl StoreRun {
             started: rfc3339(started),
             ended: None,
             status: Status::Running,
+            cause: None,
             dataset,
             verdict: None,
             notes: Vec::new(),
@@ -372,6 +401,7 @@ impl StoreRun {
             phases: Vec::new(),
             skipped: Vec::new(),
             capacity: Vec::new(),
+            evidence: Vec::new(),
         }
     }
 

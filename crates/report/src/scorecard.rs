@@ -2,12 +2,13 @@
 //! for a full one; and the headline of a standard suite. The criteria are those that the authors of
 //! the published evaluations named.
 
+use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus, Reason, ViolationKind};
 use kvdyno_core::store::Durability;
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::SizeModel;
 use kvdyno_core::workload::fault::{FaultKind, KILL, POWER};
 
-use crate::power::durability_text;
+use crate::evidence::{self, durability_text, reason_text};
 use crate::result::{PhaseResult, RunResult, StoreRun};
 use crate::wording::judged_text;
 use kvdyno_core::ground::numbers::{bytes_text, duration_text, grouped, significant, small};
@@ -82,13 +83,17 @@ pub fn scorecard_lines(result: &RunResult, run: &StoreRun) -> Vec<String> {
 
 /// Requests a second under the suite's conditions with nothing lost, and what that costs.
 fn headline(result: &RunResult, run: &StoreRun) -> String {
-    let wrong = run.tally().map(|tally| tally.illegal());
+    let all = evidence::of(run);
+    let broken = all
+        .iter()
+        .map(|one| if one.status() == EvidenceStatus::Refuted { one.violated() } else { 0 })
+        .max();
     let found = run.capacity.first().and_then(|found| Some((found.carried?, &found.conditions)));
-    let (rate, conditions) = match (found, wrong) {
-        (_, Some(wrong)) if wrong > 0 => {
+    let (rate, conditions) = match (found, broken.unwrap_or(0)) {
+        (_, broken) if broken > 0 => {
             return format!(
-                "headline: none: {} reads were wrong or writes lost",
-                grouped(wrong as f64)
+                "headline: none: {} reads were wrong, writes lost, or nodes did not come back",
+                grouped(broken as f64)
             );
         }
         (None, _) => {
@@ -96,27 +101,52 @@ fn headline(result: &RunResult, run: &StoreRun) -> String {
         }
         (Some(found), _) => found,
     };
-    let unknown = run.phases.iter().filter_map(|phase| Some(phase.writes.as_ref()?.unknown)).max();
-    // The loss of an acknowledged write that was written over before the fault is not seen.
-    let exact = run.phases.iter().filter_map(|phase| phase.writes.as_ref()).all(|told| told.exact);
-    let kept = match (wrong, befell(run), unknown.filter(|unknown| *unknown > 0)) {
-        (None, ..) => "nothing was checked".to_owned(),
-        (Some(_), _, Some(unknown)) => {
-            format!("nothing seen lost; of {} records it is not known", grouped(unknown as f64))
-        }
-        (Some(_), None, None) => "nothing lost; no node was killed".to_owned(),
-        (Some(_), Some(befell), None) if exact => format!("nothing lost when {befell}"),
-        (Some(_), Some(befell), None) => format!(
-            "nothing seen lost when {befell} (the loss of a write that was written over before is not \
-             seen)"
-        ),
-    };
+    let kept = kept(run, &all);
     let price = result.cost.as_ref().map_or(String::new(), |cost| {
         let price = kvdyno_core::cost::per_million(cost.hourly(), rate);
         format!("; {} {} per million requests", small(price), cost.currency)
     });
     let rate = grouped(rate.round());
     format!("headline: {rate} requests a second with {conditions}, {kept}{price}")
+}
+
+/// What became of acknowledged writes, as far as the run shows it, as the end of a sentence.
+fn kept(run: &StoreRun, all: &[Evidence]) -> String {
+    if run.phases.iter().all(|phase| phase.tally.is_none()) {
+        return "nothing was checked".to_owned();
+    }
+    let lost = all.iter().find(|one| one.claimed == Claimed::NothingLost);
+    let Some(lost) = lost else { return "nothing was checked".to_owned() };
+    let count = |count: u64| grouped(count as f64);
+    let when = befell(run).map_or(String::new(), |befell| format!(" when {befell}"));
+    match lost.status() {
+        EvidenceStatus::Confirmed if when.is_empty() => {
+            "nothing lost; no node was killed".to_owned()
+        }
+        EvidenceStatus::Confirmed => format!("nothing lost{when}"),
+        EvidenceStatus::NothingToShow => "no write was at stake".to_owned(),
+        EvidenceStatus::Inconclusive(Reason::Overwritten) => format!(
+            "nothing seen lost{when} (the loss of a write that was written over before is not seen)"
+        ),
+        EvidenceStatus::Inconclusive(reason) if lost.left() > 0 => {
+            let left = count(lost.left());
+            format!("nothing seen lost; of {left} it is not known ({})", reason_text(reason))
+        }
+        EvidenceStatus::Inconclusive(reason) => {
+            format!("not decided what was lost: {}", reason_text(reason))
+        }
+        // Told above.
+        EvidenceStatus::Refuted => "writes were lost".to_owned(),
+        EvidenceStatus::Observed if lost.found(ViolationKind::Lost) == 0 => match lost.hidden {
+            0 => format!("nothing lost{when}"),
+            _ => format!("nothing seen lost{when}"),
+        },
+        EvidenceStatus::Observed => format!(
+            "{} of {} acknowledged writes lost{when}, which the store does not promise to keep",
+            count(lost.found(ViolationKind::Lost)),
+            count(lost.stake())
+        ),
+    }
 }
 
 fn larger_than_memory(result: &RunResult, run: &StoreRun, plan: Option<&Plan>) -> (bool, String) {
@@ -282,15 +312,22 @@ mod tests {
             }];
         }
         let mut unsure = result.clone();
-        let account = WriteAccount { unknown: 3, ..WriteAccount::default() };
+        let account = WriteAccount {
+            acknowledged: 9,
+            read: 9,
+            unknown: 3,
+            exact: true,
+            ..WriteAccount::default()
+        };
         unsure.runs[clean].phases[0].writes = Some(account);
         let text = told(&unsure, clean);
-        assert!(text.contains("nothing seen lost; of 3 records it is not known"), "{text}");
+        assert!(text.contains("nothing seen lost; of 3 it is not known"), "{text}");
         let mut harmed = result.clone();
         let fault = |what: &str| FaultResult { what: what.to_owned(), ..FaultResult::default() };
         let phase = &mut harmed.runs[clean].phases[0];
         phase.faults = vec![fault("power"), fault("start again"), fault("power")];
-        phase.writes = Some(WriteAccount { exact: true, ..WriteAccount::default() });
+        phase.writes =
+            Some(WriteAccount { acknowledged: 9, exact: true, ..WriteAccount::default() });
         let text = told(&harmed, clean);
         assert!(text.contains(", nothing lost when the power of a node was cut"), "{text}");
         assert_eq!(node_failed(&harmed.runs[clean]), (true, "0 killed, 2 cut off".to_owned()));

@@ -6,6 +6,7 @@ mod account;
 mod agents;
 pub(crate) mod layout;
 
+use crate::evidence;
 use crate::happenings::{course_lines, departures};
 use crate::lines::{LatencyUnit, ReportLine, findings, report_lines};
 use crate::ranking::Ranking;
@@ -18,6 +19,7 @@ use crate::wording::{
     certainty_text, difference_stamp, fault_text, figure_text, histories, moment_text, promises,
     shows_published, status_text, testbed_summary, verification_line,
 };
+use kvdyno_core::evidence::EvidenceStatus;
 use kvdyno_core::ground::numbers::{duration_text, grouped};
 
 pub(crate) use account::{condition_text, reach_text};
@@ -278,8 +280,8 @@ pub(crate) fn row_cells(view: &PhaseView, lines: &[ReportLine], unit: LatencyUni
 
 fn verification(run: &StoreRun, style: Style) -> String {
     let line = verification_line(run);
-    let line = match run.tally() {
-        Some(tally) if tally.illegal() > 0 => style.paint("1;31", &line),
+    let line = match evidence::reads_status(run) {
+        Some(EvidenceStatus::Refuted) => style.paint("1;31", &line),
         _ => line,
     };
     wrapped(&line, "", "  ", style.width)

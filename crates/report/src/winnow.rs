@@ -4,6 +4,7 @@
 mod table;
 
 use kvdyno_core::capacity::Seen;
+use kvdyno_core::evidence::{Claimed, EvidenceStatus};
 use kvdyno_core::store::Durability;
 use kvdyno_core::suite::Requirements;
 use kvdyno_core::suite::requirements::{LatencyRequirement, can, phases};
@@ -11,8 +12,8 @@ use kvdyno_core::workload::Kind;
 use kvdyno_core::workload::fault::{ADD, KILL};
 use serde::Serialize;
 
+use crate::evidence::{self, cut_text, of_phase, of_run, reason_text};
 use crate::objective::met;
-use crate::power::PowerCuts;
 use crate::result::{Level, PhaseResult, Status, StoreRun};
 use crate::wording::{judged_text, kinds_text};
 use kvdyno_core::ground::numbers::grouped;
@@ -32,6 +33,18 @@ pub enum RequirementStatus {
 }
 
 impl RequirementStatus {
+    /// What a claim that is required comes to.
+    #[must_use]
+    pub fn of(status: EvidenceStatus) -> RequirementStatus {
+        match status {
+            EvidenceStatus::Confirmed => RequirementStatus::Met,
+            EvidenceStatus::Refuted => RequirementStatus::NotMet,
+            EvidenceStatus::Inconclusive(_)
+            | EvidenceStatus::NothingToShow
+            | EvidenceStatus::Observed => RequirementStatus::NotShown,
+        }
+    }
+
     /// In words.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -168,9 +181,11 @@ fn not_run(run: &StoreRun, phase: &'static str) -> Decided {
     (RequirementStatus::NotShown, why, phase)
 }
 
-/// Wrong reads of a phase, but those that the store's consistency allows.
-fn wrong(phase: &PhaseResult) -> u64 {
-    phase.tally.as_ref().map_or(0, kvdyno_core::verify::Tally::illegal)
+/// Wrong reads of a phase, but those that the store's consistency allows. What a requirement asks for is a promise, whether
+/// the store gives it or not.
+fn wrong(run: &StoreRun, phase: &PhaseResult) -> u64 {
+    let read = of_phase(run, Claimed::ReadsRight, &phase.name);
+    read.map_or(0, |read| read.examined() - read.kept)
 }
 
 fn operation(
@@ -185,7 +200,7 @@ fn operation(
         let (standing, why, _) = not_run(run, "");
         return (standing, why);
     };
-    let (ok, errors, wrong) = (phase.ok(), phase.unsuccessful(), wrong(phase));
+    let (ok, errors, wrong) = (phase.ok(), phase.unsuccessful(), wrong(run, phase));
     let told = format!("{} done, {errors} errors, {wrong} wrong reads", grouped(ok as f64));
     match ok > 0 && errors == 0 && wrong == 0 {
         true => (RequirementStatus::Met, told),
@@ -200,7 +215,9 @@ fn consistency(required: &Requirements, run: &StoreRun) -> Decided {
         return (RequirementStatus::NotMet, format!("the store promises {told}"), "");
     }
     let tally = run.tally().unwrap_or_default();
-    if tally.illegal() > 0 {
+    let reads = evidence::of(run).into_iter().filter(|one| one.claimed == Claimed::ReadsRight);
+    let stand: Vec<EvidenceStatus> = reads.map(|one| one.status()).collect();
+    if stand.contains(&EvidenceStatus::Refuted) {
         return (
             RequirementStatus::NotMet,
             format!("what was read broke it: {}", kinds_text(&tally)),
@@ -208,9 +225,16 @@ fn consistency(required: &Requirements, run: &StoreRun) -> Decided {
         );
     }
     let judged = judged_text(&tally);
-    match promise.checked && tally.judged > 0 {
-        true => (RequirementStatus::Met, format!("{told}, read back; {judged}, none wrong"), ""),
-        false => {
+    let open = stand.iter().find_map(|status| status.reason());
+    let is_shown = promise.checked && stand.contains(&EvidenceStatus::Confirmed);
+    match (is_shown, open) {
+        (_, Some(reason)) => {
+            (RequirementStatus::NotShown, format!("{judged}: {}", reason_text(reason)), "")
+        }
+        (true, None) => {
+            (RequirementStatus::Met, format!("{told}, read back; {judged}, none wrong"), "")
+        }
+        (false, None) => {
             let why = format!("{told} is declared; {judged}, none wrong");
             (RequirementStatus::NotShown, why, "")
         }
@@ -225,16 +249,13 @@ fn durability(required: &Requirements, run: &StoreRun) -> Decided {
             (RequirementStatus::NotMet, format!("the store promises: {told}"), "")
         }
         Some(Durability::PowerLoss) => {
-            let Some(cuts) = PowerCuts::of(run) else {
+            let cuts = of_run(run, Claimed::SurvivesPowerLoss);
+            let Some(cuts) = cuts.filter(|cuts| cuts.exposure.moments > 0) else {
                 let why = format!("{told} ({}); no power was taken away", promise.told());
                 return (RequirementStatus::NotShown, why, "");
             };
-            let standing = match cuts.shows_survival() {
-                true => RequirementStatus::Met,
-                false if cuts.lost > 0 && !cuts.disk_at_fault => RequirementStatus::NotMet,
-                false => RequirementStatus::NotShown,
-            };
-            (standing, format!("{told}: {}", cuts.text(promise.level)), "")
+            let standing = RequirementStatus::of(cuts.status());
+            (standing, format!("{told}: {}", cut_text(&cuts)), "")
         }
         Some(Durability::ProcessKill) => killed(run),
         Some(Durability::None) | None => (RequirementStatus::Met, told.to_owned(), ""),
@@ -247,14 +268,15 @@ fn time_to_live(run: &StoreRun) -> Decided {
     }
     let Some(phase) = phase(run, phases::TTL) else { return not_run(run, phases::TTL) };
     let tally = phase.tally.clone().unwrap_or_default();
+    let wrong = wrong(run, phase);
     let there = phase.ok().saturating_sub(phase.series.iter().map(|series| series.missing).sum());
     let told = format!(
         "{} reads found the record, {} found it gone, {} were wrong",
         grouped(there as f64),
         grouped(tally.legal_misses as f64),
-        grouped(tally.illegal() as f64)
+        grouped(wrong as f64)
     );
-    let standing = match (tally.illegal(), tally.legal_misses) {
+    let standing = match (wrong, tally.legal_misses) {
         (0, 0) => RequirementStatus::NotShown,
         (0, _) if there > 0 => RequirementStatus::Met,
         (0, _) => RequirementStatus::NotShown,
@@ -297,9 +319,10 @@ fn killed(run: &StoreRun) -> Decided {
         return (RequirementStatus::NotShown, "no node was killed".to_owned(), phases::KILLED);
     };
     let back = format!("{}:read-back", phases::KILLED);
-    let lost = run.phases.iter().filter(|p| p.name == phases::KILLED || p.name == back).map(wrong);
-    let lost: u64 = lost.sum();
-    let read_back = run.phases.iter().any(|phase| phase.name == back);
+    let those = run.phases.iter().filter(|p| p.name == phases::KILLED || p.name == back);
+    let lost: u64 = those.map(|phase| wrong(run, phase)).sum();
+    let read_back = of_phase(run, Claimed::ReadsRight, &back)
+        .is_some_and(|read| read.status() == EvidenceStatus::Confirmed);
     let errors = phase.unsuccessful();
     let told = format!(
         "{} killed, {} writes acknowledged, {} failed or may have, {lost} lost or wrong",
@@ -329,7 +352,7 @@ fn added(run: &StoreRun) -> Decided {
     };
     match phase.faults.iter().find(|fault| fault.kind() == Some(&ADD)) {
         None => (RequirementStatus::NotShown, "no node was added".to_owned(), phases::ADDED),
-        Some(fault) => match (&fault.error, phase.unsuccessful(), wrong(phase)) {
+        Some(fault) => match (&fault.error, phase.unsuccessful(), wrong(run, phase)) {
             (Some(error), ..) => (RequirementStatus::NotShown, error.clone(), phases::ADDED),
             (None, 0, 0) => {
                 (RequirementStatus::Met, "added without an error".to_owned(), phases::ADDED)

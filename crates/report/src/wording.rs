@@ -1,9 +1,10 @@
 //! What every output says in the same words: stamps, figures, faults, histories, reasons, promises.
 
+use kvdyno_core::evidence::Claimed;
 use kvdyno_core::store::{Certainty, FigureUnit};
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
-use crate::power::PowerCuts;
+use crate::evidence;
 use crate::result::{
     FaultResult, FigureResult, LinearizabilityAnswer, LinearizabilityResult, Redundancy,
     RequestResult, RunResult, Status, StoreRun, TestbedResult,
@@ -163,9 +164,10 @@ pub(crate) fn testbed_summary(testbed: &TestbedResult) -> String {
 pub(crate) fn promises(run: &StoreRun) -> (String, String) {
     let (durability, consistency) = (run.store.durability, run.store.consistency);
     let level = durability.level.describe();
-    let durable = match PowerCuts::of(run) {
+    let cuts = evidence::of_run(run, Claimed::SurvivesPowerLoss);
+    let durable = match cuts.filter(|cuts| cuts.exposure.moments > 0) {
         None => format!("{level} ({})", durability.told()),
-        Some(cuts) => format!("{level} ({}; {})", durability.told(), cuts.text(durability.level)),
+        Some(cuts) => format!("{level} ({}; {})", durability.told(), evidence::cut_text(&cuts)),
     };
     (durable, format!("{} ({})", consistency.level.describe(), consistency.told()))
 }

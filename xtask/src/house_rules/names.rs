@@ -8,9 +8,20 @@ use super::modules::Crate;
 
 /// Names that several files may give. The first six are read with their module, which says whose protocol or
 /// chore is meant (`codec::Token`); two are the result's form of what the core has, by the names of its schema;
-/// a claim's condition and the one that a fault waits for go by the word that suites have for both.
-const SHARED: &[&str] =
-    &["Options", "Progress", "Reply", "Token", "Tokens", "Span", "Reason", "Verdict", "Condition"];
+/// a claim's condition and the one that a fault waits for go by the word that suites have for both. Evidence is what a
+/// phase's measurement is judged by (`verdict`), and what a run has to say of a claim (`evidence`).
+const SHARED: &[&str] = &[
+    "Options",
+    "Progress",
+    "Reply",
+    "Token",
+    "Tokens",
+    "Span",
+    "Reason",
+    "Verdict",
+    "Condition",
+    "Evidence",
+];
 
 /// One breach for each name that was given before.
 pub(super) fn given_twice<'a>(crates: impl IntoIterator<Item = &'a Crate>) -> Vec<Breach> {

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::condition::Condition;
+use crate::evidence::{EvidenceStatus, Reason};
 
 /// A sentence and what must hold for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,8 @@ pub struct Claim {
 pub enum ClaimStatus {
     /// What was measured is as it says.
     Confirmed,
+    /// It was not tried: nothing was at stake.
+    NothingToShow,
     /// What was measured does not decide it.
     Inconclusive,
     /// What was measured is otherwise.
@@ -40,6 +43,7 @@ impl ClaimStatus {
     pub fn name(self) -> &'static str {
         match self {
             ClaimStatus::Confirmed => "confirmed",
+            ClaimStatus::NothingToShow => "nothing to show",
             ClaimStatus::Inconclusive => "inconclusive",
             ClaimStatus::Refuted => "refuted",
         }
@@ -55,9 +59,32 @@ impl ClaimStatus {
         }
     }
 
+    /// The status of evidence that a claim stands like this.
+    #[must_use]
+    pub fn status(self) -> EvidenceStatus {
+        match self {
+            ClaimStatus::Confirmed => EvidenceStatus::Confirmed,
+            ClaimStatus::NothingToShow => EvidenceStatus::NothingToShow,
+            ClaimStatus::Inconclusive => EvidenceStatus::Inconclusive(Reason::NotKnown),
+            ClaimStatus::Refuted => EvidenceStatus::Refuted,
+        }
+    }
+
     /// How all of them together stand: as the worst does. Nothing at all decides nothing.
     pub fn of_all(all: impl IntoIterator<Item = ClaimStatus>) -> ClaimStatus {
         all.into_iter().max().unwrap_or(ClaimStatus::Inconclusive)
+    }
+}
+
+impl From<EvidenceStatus> for ClaimStatus {
+    fn from(status: EvidenceStatus) -> ClaimStatus {
+        match status {
+            EvidenceStatus::Confirmed => ClaimStatus::Confirmed,
+            // What nobody promises cannot be claimed.
+            EvidenceStatus::NothingToShow | EvidenceStatus::Observed => ClaimStatus::NothingToShow,
+            EvidenceStatus::Inconclusive(_) => ClaimStatus::Inconclusive,
+            EvidenceStatus::Refuted => ClaimStatus::Refuted,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::Nanos;
-use crate::store::{Consistency, OperationId};
+use crate::store::OperationId;
 
 /// Anomalies kept with their details in a phase, as examples; all of them are counted.
 pub const ANOMALIES_KEPT: usize = 100_000;
@@ -183,21 +183,6 @@ impl Tally {
     #[must_use]
     pub fn illegal(&self) -> u64 {
         self.anomalies.iter().sum()
-    }
-
-    /// Whether a read was wrong in a way that a store of this consistency does not allow. Where another run writes
-    /// the same records (`crowded`), its deletes and expiries leave no value that tells of it: only wrong
-    /// bytes are the store's then.
-    #[must_use]
-    pub fn is_failure(&self, level: Consistency, crowded: bool) -> bool {
-        if crowded {
-            return self.of(AnomalyKind::Corrupt) > 0;
-        }
-        let allowed = match level {
-            Consistency::Eventual => self.of(AnomalyKind::Stale),
-            _ => 0,
-        };
-        self.illegal() > allowed
     }
 
     /// Records that a read did not find where the ledger expects one.

@@ -8,16 +8,15 @@ use kvdyno_core::load::{Job, LoadError, Ran};
 use kvdyno_core::measure::{
     Limit, PhaseMeasure, ResourceSummary, Sample, Sampler, StopReason, Stretch, now,
 };
-use kvdyno_core::store::{Consistency, ErrorClass, Threading, Work};
+use kvdyno_core::store::{ErrorClass, Threading, Work};
 use kvdyno_core::verdict::{Evidence, Reason, judge_phase};
-use kvdyno_core::verify::linearizability::Linearizability;
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::account::outages;
 use kvdyno_report::events::fold::Fold;
 use kvdyno_report::events::{Event, LoadEnded, used};
 use kvdyno_report::result::{
-    EventResult, FaultResult, PhaseOutcome, PhaseResult, Published, Status, SteeredResult,
-    TestbedResult,
+    EndCause, EventResult, FaultResult, PhaseOutcome, PhaseResult, Published, Status,
+    SteeredResult, TestbedResult,
 };
 use kvdyno_testbed::{LogWatch, work_of};
 
@@ -26,7 +25,7 @@ use super::watch::Watch;
 use super::wheel::Wheel;
 use crate::console::Console;
 use crate::existing::Existing;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::fleet::LatestUse;
 use crate::output::Output;
 use crate::testbed::{Disturbance, Disturbed, Surroundings};
@@ -41,7 +40,7 @@ impl Session<'_> {
                 let lost = self.agents_lost();
                 self.reasons.extend(lost.map(|lost| (phase.name.clone(), vec![lost])));
                 let failure = self.failure_of(phase, &error);
-                self.exit = self.exit.worse(failure.exit);
+                self.cause = Some(failure.cause());
                 self.status = match self.fleet.is_some() && self.context.interrupt.is_raised() {
                     true => Status::Interrupted,
                     false => Status::Failed { message: failure.to_string() },
@@ -56,27 +55,24 @@ impl Session<'_> {
         note_repairs(&mut self.not_back, &phase.name, &outcome.faults);
         self.status = status_after(&self.url, self.store.threading(), phase, measure);
         if let Status::Failed { message } = &mut self.status {
-            self.exit = self.exit.worse(match (measure.stopped, self.not_back.values().next()) {
-                (StopReason::TimeLimit | StopReason::AgentLost, _) => Exit::Undecided,
+            self.cause = Some(match (measure.stopped, self.not_back.values().next()) {
+                (StopReason::TimeLimit, _) => EndCause::TimeLimit,
+                (StopReason::AgentLost, _) => EndCause::AgentLost,
                 (StopReason::StoreLost, Some(said)) => {
                     *message = format!("{}: {said}", self.url);
-                    Exit::Failed
+                    EndCause::NotBack
                 }
-                _ => Exit::Unavailable,
+                _ => EndCause::StoreLost,
             });
         }
         if self.status == Status::Complete && self.has_lost_agents() {
-            self.exit = self.exit.worse(Exit::Undecided);
+            self.cause = Some(EndCause::AgentLost);
             self.status = Status::Failed {
                 message: format!(
                     "phase {} lost an agent; the run ends there, and what was measured is kept",
                     phase.name
                 ),
             };
-        }
-        self.crowded |= measure.tally.other_run > 0;
-        if self.is_failure(measure) {
-            self.exit = self.exit.worse(Exit::Failed);
         }
         outcome.nodes = self.node_processes.names();
         outcome.work = self.work(measure);
@@ -264,19 +260,6 @@ impl Session<'_> {
         if !self.context.fields_apart && self.existing == Existing::None {
             name_writers(&self.context, &self.ran, measure);
         }
-    }
-
-    fn is_failure(&self, measure: &PhaseMeasure) -> bool {
-        let level = self.context.profile.consistency.level;
-        let broken = !self.crowded && self.breaks_linearizability(measure);
-        measure.tally.is_failure(level, self.crowded) || broken
-    }
-
-    /// What a store that promises no linearizability need not keep is a measurement only.
-    fn breaks_linearizability(&self, measure: &PhaseMeasure) -> bool {
-        let answer = measure.linearizability.as_ref().map(|examined| &examined.answer);
-        self.context.profile.consistency.level == Consistency::Linearizable
-            && matches!(answer, Some(Linearizability::Violated(_)))
     }
 }
 

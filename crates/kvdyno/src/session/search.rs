@@ -18,7 +18,6 @@ use kvdyno_report::result::{
 use kvdyno_report::view;
 
 use super::Session;
-use crate::exit::Exit;
 use crate::fleet::Fleets;
 use crate::output::Output;
 
@@ -45,16 +44,14 @@ impl Session<'_> {
         };
         let phase = self.fitted(order, phase);
         self.probing = true;
-        let searched = self.sweep(&phase, &mut found, output).and_then(|()| {
+        // Why a search ended early is in the session's status.
+        let _ = self.sweep(&phase, &mut found, output).and_then(|()| {
             let first = self.first_rate(&phase, &found);
             self.rates(order, &phase, first, &mut found, output)
         });
         self.probing = false;
         if self.is_to_read_back(&phase) {
             self.read_back(&phase, None, output);
-        }
-        if searched.is_ok() && found.carried.is_none() {
-            self.exit = self.exit.worse(Exit::Undecided);
         }
         output.events().tell(Event::Searched(Box::new(found)));
     }

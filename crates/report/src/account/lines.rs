@@ -158,6 +158,10 @@ pub(crate) fn rows(accounts: &[FaultAccount]) -> Vec<Vec<String>> {
 pub(crate) fn writes_text(writes: &WriteAccount) -> String {
     let count = |n: u64| grouped(n as f64);
     let lost = match (writes.exact, writes.lost) {
+        // A read can see a write that nobody acknowledged: it may be lost as well, and is none of these.
+        (true, lost) if lost > writes.acknowledged => {
+            format!("{} lost, some of which were seen and never acknowledged", count(lost))
+        }
         (true, lost) => format!("{} of these lost", count(lost)),
         (false, lost) => {
             format!(

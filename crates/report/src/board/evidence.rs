@@ -1,7 +1,9 @@
 //! What cuts of power have shown of a store holds for its other results, too, as long as store, version and setup are the
 //! same: on the board a promise says which result shows it.
 
-use crate::power::PowerCuts;
+use kvdyno_core::evidence::{Claimed, EvidenceStatus};
+
+use crate::evidence::{cut_figures, of_run};
 use crate::result::StoreRun;
 
 /// What cuts of power in one result say of the promise of its store.
@@ -16,10 +18,15 @@ pub(super) struct CutEvidence {
 impl CutEvidence {
     /// `None` if the run neither shows nor refutes its store's promise.
     pub fn of(run: &StoreRun) -> Option<CutEvidence> {
-        let (cuts, promised) = (PowerCuts::of(run)?, run.store.durability.level);
-        let is_against = cuts.refutes(promised);
-        let decides = is_against || cuts.shows(promised);
-        decides.then(|| CutEvidence { is_against, figures: cuts.figures() })
+        let cuts = of_run(run, Claimed::SurvivesPowerLoss)?;
+        let is_against = match cuts.status() {
+            EvidenceStatus::Refuted => true,
+            EvidenceStatus::Confirmed => false,
+            EvidenceStatus::Inconclusive(_)
+            | EvidenceStatus::NothingToShow
+            | EvidenceStatus::Observed => return None,
+        };
+        Some(CutEvidence { is_against, figures: cut_figures(&cuts) })
     }
 }
 

@@ -52,6 +52,8 @@ fn of_condition(comparison: &Comparison, condition: &Condition) -> Vec<Condition
         condition: condition.to_string(),
         phase: phase.map(|phase| phase.name.clone()),
         standing: ClaimStatus::Inconclusive,
+        figure: None,
+        stake: 1,
         measured: String::new(),
         why,
     };

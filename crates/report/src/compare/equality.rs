@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::power::durability_text;
+use crate::evidence::durability_text;
 use crate::result::{Level, PART, PhaseResult, RunResult, Status, StoreRun};
 
 use super::source::Source;

@@ -4,7 +4,6 @@
 use serde::Serialize;
 
 use crate::junit::{Case, CaseOutcome, JunitSuite};
-use kvdyno_core::verdict::ClaimStatus;
 
 use crate::markdown::escaped;
 use crate::result::ClaimResult;
@@ -227,7 +226,7 @@ pub fn junit(report: &Report) -> String {
     for comparison in &report.comparisons {
         let sides = format!("{} against {}", comparison.second, comparison.first);
         let believed = match comparison.invalid {
-            true => CaseOutcome::Failed(comparison.cautions.join("; ")),
+            true => CaseOutcome::Errored(comparison.cautions.join("; ")),
             false => CaseOutcome::Passed,
         };
         let mut cases = vec![Case::new("measurement", "may be believed", believed)];
@@ -241,11 +240,7 @@ pub fn junit(report: &Report) -> String {
             cases.push(Case::new(&gate.phase, &format!("not {}", gate.condition), ending));
         }
         for claim in &comparison.claims {
-            let ending = match claim.standing {
-                ClaimStatus::Confirmed => CaseOutcome::Passed,
-                ClaimStatus::Refuted => CaseOutcome::Failed(reasons(claim)),
-                ClaimStatus::Inconclusive => CaseOutcome::Skipped(reasons(claim)),
-            };
+            let ending = CaseOutcome::of(claim.standing.status(), true, reasons(claim));
             cases.push(Case::new("claims", &claim.says, ending));
         }
         let alone = Report {

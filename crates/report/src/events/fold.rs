@@ -3,7 +3,8 @@
 use kvdyno_core::measure::Nanos;
 
 use super::{Event, FORMAT};
-use crate::result::{RunResult, StoreRun};
+use crate::evidence;
+use crate::result::{EvidenceResult, RunResult, StoreRun};
 
 /// Events that no result can be made of.
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +101,8 @@ impl Fold {
                 run.verdict = Some(ended.verdict.clone());
                 run.ended = Some(ended.at.clone());
                 run.status = ended.status.clone();
+                run.cause = ended.cause;
+                run.evidence = evidence::of(run).into_iter().map(EvidenceResult::from).collect();
             }
             Event::Judged { claims } => self.store("a claim")?.claims.clone_from(claims),
             Event::RunEnded { status, at } => {

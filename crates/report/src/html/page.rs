@@ -1,11 +1,13 @@
 //! What the page's template is filled with: words and figures, the same as on the terminal.
 
 use askama::Template;
+use kvdyno_core::evidence::EvidenceStatus;
 use kvdyno_core::measure::ProcessUse;
 use kvdyno_core::store::Capabilities;
 use kvdyno_core::verify::AnomalyKind;
 
 use crate::account::lines::{ACCOUNT_LINES, AccountLine};
+use crate::evidence;
 use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, ReportLine, findings, has_misses, report_lines};
 use crate::ranking::{Ranking, store_labels};
@@ -107,7 +109,8 @@ struct StoreCard {
     rows: Vec<Row>,
     lower_bounds: bool,
     verification: String,
-    verified: bool,
+    /// Class of that line.
+    verified: &'static str,
     histories: Vec<String>,
     notes: Vec<String>,
     of_agents: Vec<String>,
@@ -223,7 +226,6 @@ fn store_card(
             table.push(Row { class, cells: row_cells(&view, lines, unit) });
         }
     }
-    let tally = run.tally();
     Ok(StoreCard {
         label: cut(label),
         version: run.store.version.as_deref().map_or("version unknown".to_owned(), cut),
@@ -237,7 +239,11 @@ fn store_card(
         rows: table,
         lower_bounds,
         verification: verification_line(run),
-        verified: tally.is_some_and(|tally| tally.illegal() == 0),
+        verified: match evidence::reads_status(run) {
+            Some(EvidenceStatus::Confirmed) => "good",
+            Some(EvidenceStatus::Refuted) => "bad",
+            _ => "",
+        },
         histories: histories(run).iter().map(|line| cut(line)).collect(),
         findings: findings(result, run).iter().map(|finding| cut(finding)).collect(),
         notes: run.notes.iter().map(|note| cut(note)).collect(),

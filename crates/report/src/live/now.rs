@@ -94,7 +94,7 @@ impl ClaimNow {
         let holds = match standing {
             ClaimStatus::Confirmed => Some(true),
             ClaimStatus::Refuted => Some(false),
-            ClaimStatus::Inconclusive => None,
+            ClaimStatus::Inconclusive | ClaimStatus::NothingToShow => None,
         };
         let measured = if measured.is_empty() { why } else { measured };
         ClaimNow { says, condition, measured, holds }

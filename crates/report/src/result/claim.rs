@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct ClaimResult {
     /// The sentence.
     pub says: String,
-    /// `confirmed`, `inconclusive` or `refuted`: as the worst of its conditions.
+    /// `confirmed`, `nothing-to-show`, `inconclusive` or `refuted`: as the worst of its conditions.
     #[cfg_attr(test, schemars(with = "String"))]
     pub standing: ClaimStatus,
     /// Each condition in each phase that it is about.
@@ -26,9 +26,16 @@ pub struct ConditionResult {
     pub condition: String,
     /// Name of the phase; `None` if there was none that it is about.
     pub phase: Option<String>,
-    /// `confirmed`, `inconclusive` or `refuted`.
+    /// `confirmed`, `nothing-to-show`, `inconclusive` or `refuted`.
     #[cfg_attr(test, schemars(with = "String"))]
     pub standing: ClaimStatus,
+    /// What was measured, in the figure's own unit (ns, operations a second, a share of 1, a count), or the least that it
+    /// can be; `None` where it is not known, or infinite.
+    #[serde(default)]
+    pub figure: Option<f64>,
+    /// How much of what it is about there was: writes, reads, operations; 1 where it cannot be counted.
+    #[serde(default)]
+    pub stake: u64,
     /// What was measured, in words: `3.20 ms`, `at least 12`, `never`.
     pub measured: String,
     /// Why it is not decided; empty if it is.

@@ -70,3 +70,98 @@ pub(super) struct TallySchema {
     /// Places with illegal reads that could not be read again when the phase was over.
     not_read_again: u64,
 }
+
+/// The shape of evidence in a result file, for the schema.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
+pub(super) struct EvidenceSchema {
+    /// `reads-right`, `linearizable`, `nothing-lost`, `survives-process-kill`, `survives-power-loss`, `came-back` or
+    /// `condition`.
+    claimed: String,
+    /// Name of the phase; null where it is about the whole run.
+    phase: Option<String>,
+    /// What it is held against; null where the store promises nothing of the kind.
+    promise: Option<FaultModelSchema>,
+    /// What was done to the store.
+    exposure: ExposureSchema,
+    /// At stake, examined, and as promised.
+    kept: u64,
+    /// At stake, examined, and not as promised.
+    violations: Vec<FoundSchema>,
+    /// The same, by something that the promise does not cover.
+    excused: Vec<FoundSchema>,
+    /// At stake, and not examined.
+    unexamined: Vec<UnexaminedSchema>,
+    /// No part of the stake: written over before it was examined.
+    hidden: u64,
+    /// No part of the stake: examined and there, but a copy was never in danger.
+    lit: u64,
+    /// What keeps it from being confirmed, whatever was counted.
+    bars: Vec<String>,
+    /// Sum of what was kept, broke, is excused and was not examined.
+    stake: u64,
+    /// How much of the stake was examined.
+    examined: u64,
+    /// `confirmed`, `nothing-to-show`, `inconclusive`, `refuted` or `observed`.
+    status: String,
+    /// Why it is inconclusive, if it is.
+    reason: Option<String>,
+    /// The most that may break all the same; null where nothing was tried.
+    bound: Option<BoundSchema>,
+}
+
+/// The shape of a fault model, for the schema.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
+pub(super) struct FaultModelSchema {
+    /// The gravest fault: `running`, `process-end` or `power-loss`.
+    fault: String,
+    /// The copies of a record that it reaches: `all` or `some`.
+    copies: String,
+    /// The disk: `honours-flushes` or `any`.
+    disk: String,
+}
+
+/// The shape of what was done to the store, for the schema.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
+pub(super) struct ExposureSchema {
+    /// Moments at which something was done.
+    moments: u64,
+    /// Nodes that hold data; 0 where that is not known.
+    nodes: u64,
+    /// Most of them that were dark at one moment.
+    together: u64,
+}
+
+/// The shape of what was found, for the schema.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
+pub(super) struct FoundSchema {
+    /// `lost`, `corrupt`, `phantom`, `resurrected`, `stale`, `contradiction`, `not-back` or `missed`.
+    what: String,
+    /// How often.
+    count: u64,
+    /// Numbers of the first records.
+    records: Vec<u64>,
+}
+
+/// The shape of what was not examined, for the schema.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
+pub(super) struct UnexaminedSchema {
+    /// Why.
+    reason: String,
+    /// How much.
+    count: u64,
+}
+
+/// The shape of a bound, for the schema.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
+pub(super) struct BoundSchema {
+    /// Items or moments that were tried.
+    trials: u64,
+    /// Largest share of them that breaks (95 %); what is unexamined counts as broken.
+    share: f64,
+}

@@ -1,8 +1,9 @@
 //! On the terminal: how the claims stand, and what each fault cost.
 
-use kvdyno_core::verdict::{ClaimStatus, Level};
+use kvdyno_core::verdict::ClaimStatus;
 
 use crate::account::lines::{ACCOUNT_LINES, PLACE_LABELS, examples, rows, stale_text, writes_text};
+use crate::evidence;
 use crate::result::{ClaimResult, ConditionResult, FaultAccount, PhaseResult, StoreRun};
 
 use super::Style;
@@ -24,17 +25,13 @@ pub(super) fn claims(run: &StoreRun, style: Style) -> String {
 }
 
 fn standing_text(standing: ClaimStatus, style: Style) -> String {
-    let level = match standing {
-        ClaimStatus::Confirmed => Level::Valid,
-        ClaimStatus::Inconclusive => Level::Suspect,
-        ClaimStatus::Refuted => Level::Invalid,
-    };
-    style.rated(level, &standing.name().to_uppercase())
+    let word = standing.name().to_uppercase();
+    evidence::level(standing.status()).map_or(word.clone(), |level| style.rated(level, &word))
 }
 
 /// A condition with what was measured, such as `errors == 0: 12 in killed`.
 pub(crate) fn condition_text(condition: &ConditionResult) -> String {
-    let ConditionResult { condition: asked, phase, standing, measured, why } = condition;
+    let ConditionResult { condition: asked, phase, standing, measured, why, .. } = condition;
     // What names its phase itself need not be told it again.
     let place = phase.as_ref().filter(|phase| !asked.contains(&format!(" in {phase}")));
     let place = place.map_or(String::new(), |phase| format!(" in {phase}"));
@@ -43,7 +40,9 @@ pub(crate) fn condition_text(condition: &ConditionResult) -> String {
     match standing {
         ClaimStatus::Confirmed => format!("{asked}{place}: {measured}"),
         ClaimStatus::Refuted => format!("{asked}{place}: NO, {measured}"),
-        ClaimStatus::Inconclusive => format!("{asked}{place}: {measured}{why}"),
+        ClaimStatus::Inconclusive | ClaimStatus::NothingToShow => {
+            format!("{asked}{place}: {measured}{why}")
+        }
     }
 }
 

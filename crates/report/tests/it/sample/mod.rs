@@ -23,11 +23,12 @@ use kvdyno_core::workload::{
     Arrival, Dataset, GroupPlan, KeyForm, KeyModel, Kind, PhasePlan, SizeModel, ValueModel,
 };
 
+use kvdyno_report::evidence;
 use kvdyno_report::folder::ResultFolder;
 use kvdyno_report::result::{
-    Build, CapacityResult, FitResult, Host, Latency, Level, PhaseOutcome, ProbeResult, Published,
-    Reason, RunResult, SCHEMA_VERSION, Status, StoreResult, StoreRun, SuiteResult, TestbedNode,
-    TestbedResult, TestbedStep, Verdict, rfc3339,
+    Build, CapacityResult, EvidenceResult, FitResult, Host, Latency, Level, PhaseOutcome,
+    ProbeResult, Published, Reason, RunResult, SCHEMA_VERSION, Status, StoreResult, StoreRun,
+    SuiteResult, TestbedNode, TestbedResult, TestbedStep, Verdict, rfc3339,
 };
 
 pub use story::events;
@@ -64,6 +65,7 @@ pub fn two_stores() -> RunResult {
         run.status = Status::Complete;
         let reasons = if store == 0 { Vec::new() } else { vec![reason(0.931, 0.8)] };
         run.verdict = Some(Verdict::of(reasons));
+        run.evidence = evidence::of(&run).into_iter().map(EvidenceResult::from).collect();
         run
     };
     RunResult {

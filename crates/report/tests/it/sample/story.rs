@@ -31,6 +31,7 @@ pub fn events() -> Vec<Event> {
         events.push(Event::StoreEnded(StoreEnded {
             verdict: run.verdict.unwrap(),
             status: run.status,
+            cause: run.cause,
             at: run.ended.unwrap(),
         }));
     }

@@ -1,0 +1,330 @@
+//! Evidence: what a run has to say for and against one claim, in numbers, and the one function that makes its
+//! status. Whoever tells a claim in words, colours it or ends a process by it reads this value; nobody judges again.
+
+mod status;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ground::share_bound::largest_share;
+
+pub use status::{EvidenceStatus, Reason};
+
+/// Most examples of a violation that are kept.
+pub const EXAMPLES_MOST: usize = 10;
+/// Of what did not break the bound tells how much may break all the same, so surely.
+pub const SURE: f64 = 0.95;
+/// More broken items than these are bounded by an approximation from above.
+const EXACT_MOST: u64 = 1_000;
+/// The normal quantile that belongs to [`SURE`], one-sided.
+const QUANTILE: f64 = 1.645;
+
+/// Something that can be claimed of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Claimed {
+    /// Every read of a phase returned what its store may return.
+    ReadsRight,
+    /// The histories of sampled records of a phase are linearizable.
+    Linearizable,
+    /// Every acknowledged write of the run was there when all records were read back.
+    NothingLost,
+    /// Acknowledged writes outlive the end of all processes.
+    SurvivesProcessKill,
+    /// Acknowledged writes outlive a cut of power.
+    SurvivesPowerLoss,
+    /// After each fault the nodes served again by themselves.
+    CameBack,
+    /// A condition of a suite's claim, in one phase.
+    Condition,
+}
+
+impl Claimed {
+    /// Share of the stake that may be left unexamined. Of losses a single one matters.
+    #[must_use]
+    pub fn tolerance(self) -> f64 {
+        match self {
+            Claimed::ReadsRight => 0.000_1,
+            _ => 0.0,
+        }
+    }
+}
+
+/// The gravest fault that a promise covers, or that was done.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultClass {
+    /// None that ends a process.
+    #[default]
+    Running,
+    /// Processes end; what they handed to their system stays.
+    ProcessEnd,
+    /// Power is cut; what was not flushed is gone.
+    PowerLoss,
+}
+
+/// The copies of a record that a fault may reach at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopiesReached {
+    /// All of them, so that none stays lit.
+    #[default]
+    All,
+    /// Some; others stay lit.
+    Some,
+}
+
+/// The disk that a promise supposes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Disk {
+    /// It keeps what it says that it has flushed.
+    #[default]
+    HonoursFlushes,
+    /// Any: nothing is asked of it.
+    Any,
+}
+
+/// What is promised: against which faults, on which copies, with which disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultModel {
+    /// The gravest fault.
+    pub fault: FaultClass,
+    /// The copies of a record that it reaches.
+    pub copies: CopiesReached,
+    /// The disk.
+    pub disk: Disk,
+}
+
+/// What was done to the store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exposure {
+    /// Moments at which something was done.
+    pub moments: u64,
+    /// Nodes that hold data; 0 where that is not known.
+    pub nodes: u64,
+    /// Most of them that were dark at one moment.
+    pub together: u64,
+}
+
+impl Exposure {
+    /// Returns true if at some moment no copy of any record was left. Where copies lie is not known, so this takes all
+    /// nodes; where nodes are not known, one that was dark is all there is to go by.
+    #[must_use]
+    pub fn leaves_no_copy(&self) -> bool {
+        self.moments > 0 && self.together > 0 && self.together >= self.nodes
+    }
+}
+
+/// A way in which a promise is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ViolationKind {
+    /// An acknowledged write is gone.
+    Lost,
+    /// Bytes that nobody wrote.
+    Corrupt,
+    /// A version that was never sent, or whose write surely failed.
+    Phantom,
+    /// An acknowledged delete was undone.
+    Resurrected,
+    /// Something older than the store may return.
+    Stale,
+    /// A history that no order explains.
+    Contradiction,
+    /// A node that did not serve again.
+    NotBack,
+    /// A figure that does not meet its condition.
+    Missed,
+}
+
+/// How often something was found, and where first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountedViolation {
+    /// What.
+    pub what: ViolationKind,
+    /// How often.
+    pub count: u64,
+    /// Numbers of the first records, at most [`EXAMPLES_MOST`].
+    #[serde(default)]
+    pub records: Vec<u64>,
+}
+
+/// A part of the stake that was not examined, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unexamined {
+    /// Why.
+    pub reason: Reason,
+    /// How much.
+    pub count: u64,
+}
+
+/// The most that may break although no more was seen to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bound {
+    /// Items or moments that were tried.
+    pub trials: u64,
+    /// Largest share of them that breaks, with certainty [`SURE`]; what is unexamined counts as broken.
+    pub share: f64,
+}
+
+/// What a run has to say of one claim. What was at stake is the sum of its parts (kept, broken, excused, unexamined), so
+/// that no part can be larger than the whole: what is lost is a part of the stake.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// What is claimed.
+    pub claimed: Claimed,
+    /// Name of the phase; `None` where it is about the whole run.
+    pub phase: Option<String>,
+    /// What it is held against; `None` where the store promises nothing of the kind.
+    pub promise: Option<FaultModel>,
+    /// What was done to the store.
+    #[serde(default)]
+    pub exposure: Exposure,
+    /// At stake, examined, and as promised.
+    pub kept: u64,
+    /// At stake, examined, and not as promised.
+    #[serde(default)]
+    pub violations: Vec<CountedViolation>,
+    /// The same, by something that the promise does not cover.
+    #[serde(default)]
+    pub excused: Vec<CountedViolation>,
+    /// At stake, and not examined.
+    #[serde(default)]
+    pub unexamined: Vec<Unexamined>,
+    /// No part of the stake: written over before it was examined.
+    #[serde(default)]
+    pub hidden: u64,
+    /// No part of the stake: examined and there, but a copy was never in danger.
+    #[serde(default)]
+    pub lit: u64,
+    /// What keeps it from being confirmed, whatever was counted.
+    #[serde(default)]
+    pub bars: Vec<Reason>,
+}
+
+impl Evidence {
+    /// Evidence of nothing so far, held against a promise.
+    #[must_use]
+    pub fn of(claimed: Claimed, phase: Option<&str>, promise: Option<FaultModel>) -> Evidence {
+        Evidence {
+            claimed,
+            phase: phase.map(str::to_owned),
+            promise,
+            exposure: Exposure::default(),
+            kept: 0,
+            violations: Vec::new(),
+            excused: Vec::new(),
+            unexamined: Vec::new(),
+            hidden: 0,
+            lit: 0,
+            bars: Vec::new(),
+        }
+    }
+
+    /// Adds what breaks the promise; `records` are the first ones.
+    pub fn violate(&mut self, what: ViolationKind, count: u64, records: &[u64]) {
+        add(&mut self.violations, what, count, records);
+    }
+
+    /// Adds what would break the promise if it were not for something that the promise does not cover. The claim is open
+    /// for that reason.
+    pub fn excuse(&mut self, reason: Reason, what: ViolationKind, count: u64, records: &[u64]) {
+        if count > 0 {
+            add(&mut self.excused, what, count, records);
+            self.bar(reason);
+        }
+    }
+
+    /// Adds what was at stake and not examined.
+    pub fn leave(&mut self, reason: Reason, count: u64) {
+        if count > 0 {
+            self.unexamined.push(Unexamined { reason, count });
+        }
+    }
+
+    /// Adds what keeps it from being confirmed.
+    pub fn bar(&mut self, reason: Reason) {
+        if !self.bars.contains(&reason) {
+            self.bars.push(reason);
+        }
+    }
+
+    /// Takes what was kept to be the rest of this stake.
+    pub fn keep_rest_of(&mut self, stake: u64) {
+        self.kept = 0;
+        self.kept = stake.saturating_sub(self.stake());
+    }
+
+    /// Returns how much was at stake.
+    #[must_use]
+    pub fn stake(&self) -> u64 {
+        self.examined().saturating_add(self.left())
+    }
+
+    /// Returns how much of the stake was examined.
+    #[must_use]
+    pub fn examined(&self) -> u64 {
+        [self.violated(), sum(&self.excused)].into_iter().fold(self.kept, u64::saturating_add)
+    }
+
+    /// Returns how much of the stake was not examined.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.unexamined.iter().fold(0, |sum: u64, left| sum.saturating_add(left.count))
+    }
+
+    /// Returns how much of the stake broke the promise.
+    #[must_use]
+    pub fn violated(&self) -> u64 {
+        sum(&self.violations)
+    }
+
+    /// Returns how often this was found, whether it breaks the promise or is excused.
+    #[must_use]
+    pub fn found(&self, what: ViolationKind) -> u64 {
+        let all = self.violations.iter().chain(&self.excused);
+        all.filter(|found| found.what == what)
+            .fold(0, |sum: u64, found| sum.saturating_add(found.count))
+    }
+
+    /// Returns the most that may break all the same: of moments where something was done, else of the stake. `None` where
+    /// nothing was tried.
+    #[must_use]
+    pub fn bound(&self) -> Option<Bound> {
+        let broken = self.violated().saturating_add(self.left());
+        let (trials, hits) = match self.exposure.moments {
+            0 => (self.stake(), broken),
+            moments => (moments, broken.min(moments)),
+        };
+        let share = match hits {
+            few if few <= EXACT_MOST => largest_share(few, trials, SURE),
+            many => {
+                let most = many as f64 + QUANTILE * (many as f64).sqrt() + QUANTILE * QUANTILE;
+                (most / trials as f64).min(1.0)
+            }
+        };
+        (trials > 0).then_some(Bound { trials, share })
+    }
+}
+
+fn sum(found: &[CountedViolation]) -> u64 {
+    found.iter().fold(0, |sum: u64, found| sum.saturating_add(found.count))
+}
+
+fn add(all: &mut Vec<CountedViolation>, what: ViolationKind, count: u64, records: &[u64]) {
+    if count == 0 {
+        return;
+    }
+    let at = all.iter().position(|found| found.what == what).unwrap_or_else(|| {
+        all.push(CountedViolation { what, count: 0, records: Vec::new() });
+        all.len() - 1
+    });
+    let found = &mut all[at];
+    found.count = found.count.saturating_add(count);
+    let room = EXAMPLES_MOST.saturating_sub(found.records.len());
+    found.records.extend(records.iter().take(room));
+}

@@ -1,0 +1,74 @@
+//! The evidence that a store's run holds: one pure function from its result to what it has to say of each claim. Figures
+//! are brought together here and judged nowhere but in [`Evidence::status`].
+
+mod history;
+mod known;
+mod nodes;
+mod outcome;
+mod reads;
+#[cfg(test)]
+mod tests;
+mod text;
+mod writes;
+
+use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus};
+
+use crate::result::{FaultResult, PhaseResult, StoreRun};
+use history::History;
+
+pub use outcome::{StatusOutcome, level, outcome};
+
+pub(crate) use known::durability_text;
+pub(crate) use text::{cut_figures, cut_text, reason_text};
+
+/// What a run has to say of everything that can be claimed of it: of its phases in their order, then of the whole.
+#[must_use]
+pub fn of(run: &StoreRun) -> Vec<Evidence> {
+    let history = History::of(run);
+    let phases = run.phases.iter().enumerate();
+    let mut all: Vec<Evidence> = phases
+        .flat_map(|(at, phase)| {
+            let read = reads::right(&history, at, phase);
+            read.into_iter().chain(reads::linearizable(&history, phase))
+        })
+        .collect();
+    all.push(writes::nothing_lost(&history));
+    all.extend(writes::survives_process_kill(&history));
+    all.extend(writes::survives_power_loss(&history));
+    all.extend(nodes::came_back(&history));
+    all
+}
+
+/// What was to be done in a phase and was not, if there is such; not what a later fault had made meaningless.
+pub(crate) fn undone(phase: &PhaseResult) -> Option<&FaultResult> {
+    phase
+        .faults
+        .iter()
+        .find(|fault| fault.error.is_some() && !history::is_meaningless(phase, fault))
+}
+
+/// How the reads of all phases stand together: as the worst of them, and phases without reads are passed over. `None` where
+/// verification was off.
+pub(crate) fn reads_status(run: &StoreRun) -> Option<EvidenceStatus> {
+    let reads = of(run).into_iter().filter(|one| one.claimed == Claimed::ReadsRight);
+    reads.map(|one| one.status()).max_by_key(|status| match status {
+        EvidenceStatus::NothingToShow | EvidenceStatus::Observed => 0,
+        EvidenceStatus::Confirmed => 1,
+        EvidenceStatus::Inconclusive(_) => 2,
+        EvidenceStatus::Refuted => 3,
+    })
+}
+
+/// The evidence of a run for one claim about the whole of it; `None` where the run neither promises nor tries anything of
+/// the kind.
+#[must_use]
+pub fn of_run(run: &StoreRun, claimed: Claimed) -> Option<Evidence> {
+    of(run).into_iter().find(|evidence| evidence.claimed == claimed && evidence.phase.is_none())
+}
+
+/// The evidence of a run for one claim about one of its phases.
+#[must_use]
+pub fn of_phase(run: &StoreRun, claimed: Claimed, phase: &str) -> Option<Evidence> {
+    let about = |evidence: &Evidence| evidence.phase.as_deref() == Some(phase);
+    of(run).into_iter().find(|evidence| evidence.claimed == claimed && about(evidence))
+}

@@ -1,0 +1,158 @@
+//! What was done to a store in the course of its run, as far as evidence depends on it: which fault was the gravest by
+//! then, which nodes were dark together, and since when the disk was not to be trusted.
+
+use std::collections::BTreeSet;
+
+use kvdyno_core::evidence::{Exposure, FaultClass};
+use kvdyno_core::store::Durability;
+use kvdyno_core::workload::fault::{BIT_ROT, DISK_LIES, Fate, POWER, Repair};
+
+use crate::result::{FaultResult, PhaseResult, StoreRun, TestbedNode};
+
+/// The role of a node that holds no data.
+const OBSERVER: &str = "observer";
+
+/// A run, looked at for what was done to it.
+pub(super) struct History<'a> {
+    pub run: &'a StoreRun,
+}
+
+/// The class of a fault that was done; none of repairs, and of what was not done.
+pub(super) fn class_of(fault: &FaultResult) -> Option<FaultClass> {
+    let kind = fault.kind().filter(|_| fault.error.is_none())?;
+    Some(match kind.fate {
+        _ if *kind == POWER => FaultClass::PowerLoss,
+        Fate::Ended | Fate::Renewed => FaultClass::ProcessEnd,
+        Fate::Untouched | Fate::Paused | Fate::Resumed | Fate::Left => FaultClass::Running,
+    })
+}
+
+/// Returns true if the fault, done or not, is a cut of power.
+pub(super) fn is_cut(fault: &FaultResult) -> bool {
+    fault.kind() == Some(&POWER)
+}
+
+/// Returns true if the fault, done or not, ends a process and leaves its system alone.
+pub(super) fn is_end(fault: &FaultResult) -> bool {
+    let fate = fault.kind().map(|kind| kind.fate);
+    !is_cut(fault) && matches!(fate, Some(Fate::Ended | Fate::Renewed))
+}
+
+/// The gravest fault that acknowledged writes outlive, by what the store promises.
+pub(super) fn promised(level: Durability) -> FaultClass {
+    match level {
+        Durability::None => FaultClass::Running,
+        Durability::ProcessKill => FaultClass::ProcessEnd,
+        Durability::PowerLoss => FaultClass::PowerLoss,
+    }
+}
+
+impl<'a> History<'a> {
+    pub fn of(run: &'a StoreRun) -> History<'a> {
+        History { run }
+    }
+
+    /// The gravest fault that was done up to the end of a phase.
+    pub fn gravest(&self, until: usize) -> FaultClass {
+        self.up_to(until).filter_map(|(_, fault)| class_of(fault)).max().unwrap_or_default()
+    }
+
+    /// Returns true if a lie of the disk can explain what is missing at the end of a phase: bits rotted, or power was cut
+    /// after flushes had been answered and not done. What lies only later explains nothing.
+    pub fn disk_lied(&self, until: usize) -> bool {
+        let when = |(phase, fault): &(usize, &FaultResult)| (*phase, fault.began_ns);
+        let lie =
+            self.up_to(until).filter(|(_, fault)| fault.was(&DISK_LIES)).map(|of| when(&of)).min();
+        let cut_after = |lie| {
+            let mut cuts = self.up_to(until).filter(|(_, fault)| fault.was(&POWER));
+            cuts.any(|cut| when(&cut) >= lie)
+        };
+        self.disk_rotted(until) || lie.is_some_and(cut_after)
+    }
+
+    /// Returns true if bits of the disk had flipped by the end of a phase.
+    pub fn disk_rotted(&self, until: usize) -> bool {
+        self.up_to(until).any(|(_, fault)| fault.was(&BIT_ROT))
+    }
+
+    /// The first phase with a fault of this kind, done or not.
+    pub fn first(&self, is_of: fn(&FaultResult) -> bool) -> Option<usize> {
+        self.run.phases.iter().position(|phase| phase.faults.iter().any(is_of))
+    }
+
+    /// What faults of a kind did in these phases.
+    pub fn exposure(
+        &self,
+        phases: impl Iterator<Item = usize>,
+        is_of: fn(&FaultResult) -> bool,
+    ) -> Exposure {
+        let mut exposure = Exposure { nodes: self.data_nodes(), ..Exposure::default() };
+        for phase in phases.filter_map(|at| self.run.phases.get(at)) {
+            let done = phase.faults.iter().filter(|fault| is_of(fault) && fault.error.is_none());
+            let moments: BTreeSet<u64> = done.map(|fault| fault.began_ns).collect();
+            exposure.moments += moments.len() as u64;
+            exposure.together = exposure.together.max(dark_together(phase, is_of));
+        }
+        exposure
+    }
+
+    /// Repairs of these phases that failed and that no later fault has made meaningless, each with its phase.
+    pub fn failed_repairs(
+        &self,
+        phases: impl Iterator<Item = usize>,
+    ) -> impl Iterator<Item = (usize, &'a FaultResult)> {
+        let phases = phases.filter_map(move |at| Some((at, self.run.phases.get(at)?)));
+        phases.flat_map(|(at, phase)| {
+            let failed =
+                phase.faults.iter().filter(|fault| fault.repairs() && fault.error.is_some());
+            failed
+                .filter(move |repair| !is_meaningless(phase, repair))
+                .map(move |repair| (at, repair))
+        })
+    }
+
+    fn up_to(&self, until: usize) -> impl Iterator<Item = (usize, &'a FaultResult)> {
+        let phases = self.run.phases.iter().enumerate().take(until.saturating_add(1));
+        phases.flat_map(|(at, phase)| phase.faults.iter().map(move |fault| (at, fault)))
+    }
+
+    /// Nodes that hold data; 0 where nobody knows.
+    fn data_nodes(&self) -> u64 {
+        let testbed = self.run.testbed.iter();
+        let nodes = testbed.flat_map(|testbed| testbed.nodes.iter().chain(&testbed.later));
+        let holds_data = |node: &&TestbedNode| node.role.as_deref() != Some(OBSERVER);
+        nodes.filter(holds_data).map(|node| &node.name).collect::<BTreeSet<_>>().len() as u64
+    }
+}
+
+/// Most nodes that were dark at one moment: from when a fault of this kind was done until the node was started again.
+fn dark_together(phase: &PhaseResult, is_of: fn(&FaultResult) -> bool) -> u64 {
+    let done = || phase.faults.iter().filter(|fault| fault.error.is_none());
+    let serves_again = |node: &str, after: u64| {
+        let begun = done().filter(|again| again.node == node && again.what == Repair::Start.told());
+        begun.map(|again| again.began_ns).filter(|began| *began >= after).min()
+    };
+    let dark: Vec<(&str, u64, u64)> = done()
+        .filter(|fault| is_of(fault))
+        .map(|fault| {
+            let from = fault.ended_ns.max(fault.began_ns);
+            (fault.node.as_str(), from, serves_again(&fault.node, from).unwrap_or(u64::MAX))
+        })
+        .collect();
+    let at = |moment: u64| {
+        let then = dark.iter().filter(|(_, from, until)| *from <= moment && moment < *until);
+        then.map(|(node, ..)| node).collect::<BTreeSet<_>>().len() as u64
+    };
+    dark.iter().map(|(_, from, _)| at(*from)).max().unwrap_or(0)
+}
+
+/// Returns true if a later fault ended the process of the node, so that there was nothing left to put right: a process
+/// that is gone cannot be resumed, and a cut took what filled the disk.
+pub(super) fn is_meaningless(phase: &PhaseResult, repair: &FaultResult) -> bool {
+    let ended = |fault: &FaultResult| {
+        fault.node == repair.node
+            && fault.began_ns <= repair.began_ns
+            && class_of(fault) > Some(FaultClass::Running)
+    };
+    repair.repairs() && repair.what != Repair::Start.told() && phase.faults.iter().any(ended)
+}

@@ -1,0 +1,93 @@
+//! The evidence of a phase's reads: each by itself, and the histories of sampled records.
+
+use kvdyno_core::evidence::{
+    Claimed, Disk, Evidence, FaultClass, FaultModel, Reason, ViolationKind,
+};
+use kvdyno_core::store::Consistency;
+use kvdyno_core::verify::{AnomalyKind, Tally};
+
+use super::history::{History, promised};
+use crate::result::{LinearizabilityAnswer, PhaseResult};
+
+/// Every read of a phase was right; `None` where verification was off.
+pub(super) fn right(history: &History<'_>, at: usize, phase: &PhaseResult) -> Option<Evidence> {
+    let tally = phase.tally.as_ref()?;
+    let level = history.run.store.consistency.level;
+    let fault = promised(history.run.store.durability.level);
+    let model = FaultModel { fault, disk: Disk::HonoursFlushes, ..FaultModel::default() };
+    let mut evidence = Evidence::of(Claimed::ReadsRight, Some(&phase.name), Some(model));
+    for kind in AnomalyKind::ALL {
+        // A store that is eventually consistent may be stale.
+        if kind == AnomalyKind::Stale && level == Consistency::Eventual {
+            continue;
+        }
+        let of_kind = phase.anomalies.iter().filter(|anomaly| anomaly.kind == kind);
+        let records: Vec<u64> = of_kind.map(|anomaly| anomaly.record).collect();
+        let (what, count) = (violation(kind), tally.of(kind));
+        match excuse(history, at, kind) {
+            Some(reason) => evidence.excuse(reason, what, count, &records),
+            None => evidence.violate(what, count, &records),
+        }
+    }
+    evidence.leave(Reason::NotJudged, tally.unknown.saturating_add(tally.not_read_again));
+    evidence.leave(Reason::OtherRun, tally.other_run);
+    evidence.keep_rest_of(tally.reads);
+    Some(evidence)
+}
+
+/// Why a wrong read of a kind breaks no promise, if it breaks none. For bytes that nobody wrote there is no excuse.
+fn excuse(history: &History<'_>, at: usize, kind: AnomalyKind) -> Option<Reason> {
+    let is_old = matches!(kind, AnomalyKind::Lost | AnomalyKind::Resurrected | AnomalyKind::Stale);
+    match kind {
+        AnomalyKind::Corrupt => None,
+        // Another run's deletes and expiries leave no value that tells of it.
+        _ if is_crowded(history) => Some(Reason::OtherRun),
+        _ if is_old && is_beyond(history, at) => Some(Reason::BeyondPromise),
+        _ if is_old && history.disk_lied(at) => Some(Reason::DiskLied),
+        _ => None,
+    }
+}
+
+/// Returns true if a fault was done by then that acknowledged writes need not outlive.
+pub(super) fn is_beyond(history: &History<'_>, at: usize) -> bool {
+    let gravest = history.gravest(at);
+    gravest > FaultClass::Running && gravest > promised(history.run.store.durability.level)
+}
+
+/// Returns true if another run was seen to write the same records.
+pub(super) fn is_crowded(history: &History<'_>) -> bool {
+    let mut tallies = history.run.phases.iter().filter_map(|phase| phase.tally.as_ref());
+    tallies.any(|tally: &Tally| tally.other_run > 0)
+}
+
+fn violation(kind: AnomalyKind) -> ViolationKind {
+    match kind {
+        AnomalyKind::Corrupt => ViolationKind::Corrupt,
+        AnomalyKind::Phantom => ViolationKind::Phantom,
+        AnomalyKind::Resurrected => ViolationKind::Resurrected,
+        AnomalyKind::Stale => ViolationKind::Stale,
+        AnomalyKind::Lost => ViolationKind::Lost,
+    }
+}
+
+/// The sampled histories of a phase are linearizable; `None` where none were kept. A store that promises less has no
+/// promise to break.
+pub(super) fn linearizable(history: &History<'_>, phase: &PhaseResult) -> Option<Evidence> {
+    let told = phase.linearizability.as_ref()?;
+    let promises = history.run.store.consistency.level == Consistency::Linearizable;
+    let model = promises.then(FaultModel::default);
+    let mut evidence = Evidence::of(Claimed::Linearizable, Some(&phase.name), model);
+    let record: Vec<u64> = told.violation.iter().map(|violation| violation.record).collect();
+    match told.answer {
+        LinearizabilityAnswer::Violated if is_crowded(history) => {
+            evidence.excuse(Reason::OtherRun, ViolationKind::Contradiction, 1, &record);
+        }
+        LinearizabilityAnswer::Violated => {
+            evidence.violate(ViolationKind::Contradiction, 1, &record)
+        }
+        LinearizabilityAnswer::Unknown => evidence.leave(Reason::NotJudged, told.requests.max(1)),
+        LinearizabilityAnswer::Ok => {}
+    }
+    evidence.keep_rest_of(told.requests);
+    Some(evidence)
+}

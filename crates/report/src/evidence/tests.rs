@@ -1,0 +1,468 @@
+//! Evidence of made-up runs: the rows of what was seen to go wrong, and what holds of any run.
+
+use std::sync::LazyLock;
+
+use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus, Reason, ViolationKind};
+use kvdyno_core::ground::random::mix64;
+use kvdyno_core::store::{Durability, Promise};
+use kvdyno_core::verify::Tally;
+
+use super::{cut_text, durability_text, of, of_phase, of_run};
+use crate::result::{
+    FaultResult, InsertAccount, PhaseResult, StoreRun, TestbedNode, TestbedResult, WriteAccount,
+};
+use crate::sample;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// A run of one phase, without what costs time to copy: made-up runs are many.
+static BARE: LazyLock<StoreRun> = LazyLock::new(|| {
+    let mut run = sample::two_stores().runs.remove(0);
+    run.phases.truncate(1);
+    run.evidence.clear();
+    let phase = &mut run.phases[0];
+    (phase.series, phase.workers, phase.errors) = (Vec::new(), Vec::new(), Vec::new());
+    (phase.resources, phase.course, phase.send_lag) = (None, None, None);
+    (phase.linearizability, phase.anomalies) = (None, Vec::new());
+    run
+});
+
+/// A run of a store with so many nodes that survives power loss, by its settings, without any phase.
+fn run(nodes: usize) -> StoreRun {
+    let mut run = StoreRun { phases: Vec::new(), ..BARE.clone() };
+    run.store.durability = Promise::checked(Durability::PowerLoss);
+    let node = |number: usize| TestbedNode { name: name(number), ..TestbedNode::default() };
+    let nodes = (0..nodes).map(node).collect();
+    run.testbed = Some(TestbedResult { nodes, ..TestbedResult::default() });
+    run
+}
+
+fn name(number: usize) -> String {
+    format!("n-{number}")
+}
+
+fn phase(name: &str, faults: Vec<FaultResult>, writes: Option<WriteAccount>) -> PhaseResult {
+    let mut phase = BARE.phases[0].clone();
+    let tally = Tally { reads: 50_000, judged: 50_000, ..Tally::default() };
+    (phase.name, phase.tally) = (name.to_owned(), Some(tally));
+    PhaseResult { faults, writes, ..phase }
+}
+
+fn account(exact: bool, lost: u64) -> WriteAccount {
+    WriteAccount { acknowledged: 48_211, read: 48_211, exact, lost, ..WriteAccount::default() }
+}
+
+fn done(what: &str, node: usize, at: u64) -> FaultResult {
+    let (began_ns, ended_ns) = (at * SECOND, at * SECOND + SECOND / 10);
+    FaultResult {
+        what: what.into(),
+        node: name(node),
+        began_ns,
+        ended_ns,
+        ..FaultResult::default()
+    }
+}
+
+/// So many cuts of the nodes, all at one moment, each repaired after half a second.
+fn cuts(count: u64, nodes: &[usize]) -> Vec<FaultResult> {
+    let one = |cut: u64| {
+        let fault = nodes.iter().map(move |node| done("power", *node, 2 * cut + 1));
+        let repair = nodes.iter().map(move |node| done("start again", *node, 2 * cut + 2));
+        fault.chain(repair)
+    };
+    (0..count).flat_map(one).collect()
+}
+
+fn power(run: &StoreRun) -> Evidence {
+    of_run(run, Claimed::SurvivesPowerLoss).expect("it is promised")
+}
+
+/// A run on one node with one phase of cuts, read back.
+fn cut(count: u64, account: WriteAccount) -> StoreRun {
+    let mut run = run(1);
+    run.phases.push(phase("cut", cuts(count, &[0]), Some(account)));
+    run
+}
+
+#[test]
+fn ten_cuts_without_a_loss_show_how_far_that_is_sure() {
+    let run = cut(10, account(true, 0));
+    assert_eq!(
+        cut_text(&power(&run)),
+        "shown by this run: 10 cuts of power, 0 of 48,211 acknowledged writes lost; at most 25.9 % of cuts lose any (95 %)"
+    );
+    assert_eq!(durability_text(&run), "survives power loss (shown)");
+}
+
+#[test]
+fn what_was_lost_refutes_the_promise_and_only_that() {
+    let mut run = cut(1, account(true, 27_009));
+    let words = "1 cut of power, 27,009 of 48,211 acknowledged writes lost";
+    assert_eq!(cut_text(&power(&run)), format!("refuted by this run: {words}"));
+    assert_eq!(durability_text(&run), "survives power loss (refuted)");
+    // Redis without a log loses, and breaks nothing.
+    run.store.durability = Promise::checked(Durability::None);
+    assert_eq!(power(&run).status(), EvidenceStatus::Observed);
+    assert_eq!(cut_text(&power(&run)), words);
+    let lost = of_run(&run, Claimed::NothingLost).unwrap();
+    assert_eq!(
+        (lost.status(), lost.found(ViolationKind::Lost)),
+        (EvidenceStatus::Observed, 27_009)
+    );
+    // A promise of less: a cut says nothing of it, and takes what nobody promised to keep.
+    run.store.durability = Promise::checked(Durability::ProcessKill);
+    assert_eq!(durability_text(&run), "survives process kill (setting read back)");
+    assert_eq!(of_run(&run, Claimed::NothingLost).unwrap().status(), EvidenceStatus::Observed);
+}
+
+#[test]
+fn a_promise_that_nothing_tried_is_as_far_known_as_the_store_says() {
+    let mut run = run(1);
+    run.phases.push(phase("load", Vec::new(), Some(account(true, 0))));
+    assert_eq!(power(&run).status(), EvidenceStatus::NothingToShow);
+    assert_eq!(durability_text(&run), "survives power loss (setting read back)");
+    run.store.durability = Promise::declared(Durability::PowerLoss);
+    assert_eq!(durability_text(&run), "survives power loss (declared)");
+    assert_eq!(of_run(&run, Claimed::NothingLost).unwrap().status(), EvidenceStatus::Confirmed);
+}
+
+/// P1: `etcd:3` whose syncs do nothing, one member cut at a time.
+#[test]
+fn a_cut_shows_only_what_was_dark_together() {
+    let cut = |together: &[usize]| {
+        let mut run = run(3);
+        run.phases.push(phase("cut", cuts(5, together), Some(account(true, 0))));
+        run
+    };
+    let one = power(&cut(&[1]));
+    assert_eq!((one.status(), one.stake(), one.lit), (EvidenceStatus::NothingToShow, 0, 48_211));
+    assert!(
+        cut_text(&one).starts_with("5 cuts of power of at most 1 of 3 nodes at one moment, 0 of")
+    );
+    assert_eq!(power(&cut(&[0, 2])).status(), EvidenceStatus::NothingToShow);
+    let all = power(&cut(&[0, 1, 2]));
+    assert_eq!((all.status(), all.stake()), (EvidenceStatus::Confirmed, 48_211));
+    // One after the other is not together.
+    let mut in_turn = run(2);
+    let faults = [cuts(1, &[0]), cuts(2, &[1])].concat();
+    in_turn.phases.push(phase("cut", faults[..2].to_vec(), None));
+    in_turn.phases.push(phase("later", faults[4..].to_vec(), Some(account(true, 0))));
+    assert_eq!(power(&in_turn).exposure.together, 1);
+    // What is gone all the same was at stake, evidently.
+    let mut lost = cut(&[1]);
+    lost.phases[0].writes = Some(account(true, 7));
+    assert_eq!((power(&lost).status(), power(&lost).stake()), (EvidenceStatus::Refuted, 7));
+    // Who holds no data has no copy.
+    let mut watched = cut(&[0, 1, 2]);
+    let sentinel = TestbedNode { role: Some("observer".into()), ..TestbedNode::default() };
+    watched.testbed.as_mut().unwrap().nodes.push(sentinel);
+    assert_eq!(power(&watched).status(), EvidenceStatus::Confirmed);
+}
+
+/// P1: a member that ends by itself bars *shown*; one that still starts leaves it open.
+#[test]
+fn a_node_that_does_not_come_back_bars_that_survival_is_shown() {
+    let ended = |error: &str| {
+        let mut run = cut(3, account(true, 0));
+        run.phases[0].faults.last_mut().unwrap().error = Some(error.to_owned());
+        let back = of_run(&run, Claimed::CameBack).unwrap();
+        (power(&run).status(), back.status(), back.stake())
+    };
+    let panicked = ended("n-0 ended at once (exit status: 2); look at the end of its log: panic");
+    assert_eq!(
+        panicked,
+        (EvidenceStatus::Inconclusive(Reason::RepairFailed), EvidenceStatus::Refuted, 3)
+    );
+    let starting = EvidenceStatus::Inconclusive(Reason::StillStarting);
+    assert_eq!(ended("n-0: not ready after 60s (an answer)"), (starting, starting, 3));
+    assert_eq!(
+        of_run(&cut(3, account(true, 0)), Claimed::CameBack).unwrap().status(),
+        EvidenceStatus::Confirmed
+    );
+}
+
+/// P3: corrupt records and undone deletes refute; what is not known is a number of its own.
+#[test]
+fn any_wrong_record_refutes_and_what_is_not_known_is_told_apart() {
+    type Change = fn(&mut WriteAccount);
+    let changes: [(ViolationKind, Change); 3] = [
+        (ViolationKind::Corrupt, |account| account.corrupt = 1),
+        (ViolationKind::Resurrected, |account| account.resurrected = 1),
+        (ViolationKind::Phantom, |account| account.phantom = 1),
+    ];
+    for (what, change) in changes {
+        let mut wrong = account(true, 0);
+        change(&mut wrong);
+        wrong.unknown = 5;
+        let evidence = power(&cut(4, wrong));
+        assert_eq!((evidence.status(), evidence.found(what)), (EvidenceStatus::Refuted, 1));
+        assert_eq!((evidence.violated(), evidence.left(), evidence.stake()), (1, 5, 48_211));
+        assert!(cut_text(&evidence).contains(", 5 not read back"), "{}", cut_text(&evidence));
+    }
+    let unknown = WriteAccount { unknown: 5, ..account(true, 0) };
+    let open = power(&cut(4, unknown));
+    assert_eq!(open.status(), EvidenceStatus::Inconclusive(Reason::NotReadBack));
+}
+
+/// P4: no store can do anything about a disk that lies, and a lie excuses nothing that was found before it.
+#[test]
+fn a_lie_of_the_disk_explains_what_came_after_it_and_nothing_before() {
+    for lost in [0, 27] {
+        let mut run = cut(3, account(true, lost));
+        run.phases[0].faults.insert(0, done("disk-lies", 0, 0));
+        let evidence = power(&run);
+        assert_eq!(evidence.status(), EvidenceStatus::Inconclusive(Reason::DiskLied));
+        assert_eq!(evidence.found(ViolationKind::Lost), lost);
+        let end = "on a disk that did not keep what was synced, which says nothing of the store";
+        assert!(cut_text(&evidence).ends_with(end), "{}", cut_text(&evidence));
+        assert_eq!(durability_text(&run), "survives power loss (setting read back)");
+        run.phases[0].faults[0].error = Some("it could not".into());
+        assert_ne!(power(&run).status(), EvidenceStatus::Inconclusive(Reason::DiskLied));
+    }
+    for (lost, expected) in [(27, EvidenceStatus::Refuted), (0, EvidenceStatus::Confirmed)] {
+        let mut run = cut(3, account(true, lost));
+        let later = [vec![done("disk-lies", 0, 0)], cuts(3, &[0])].concat();
+        run.phases.push(phase("lies", later, Some(account(true, 900))));
+        let evidence = power(&run);
+        assert_eq!((evidence.status(), evidence.found(ViolationKind::Lost)), (expected, lost));
+    }
+}
+
+/// P5: a repair that could not be done takes no refutation back, and one that had become meaningless is none.
+#[test]
+fn what_was_undone_takes_nothing_back() {
+    let failed = |what: &str, at| FaultResult { error: Some("no".into()), ..done(what, 0, at) };
+    let mut lost = cut(3, account(true, 5));
+    lost.phases[0].faults.push(failed("reconnect", 9));
+    lost.phases[0].faults.push(failed("power", 9));
+    assert_eq!(power(&lost).status(), EvidenceStatus::Refuted);
+    let mut honest = cut(3, account(true, 0));
+    honest.phases[0].faults.push(failed("resume", 9));
+    assert_eq!(power(&honest).status(), EvidenceStatus::Confirmed, "the cut had ended it");
+    let mut undone = cut(3, account(true, 0));
+    undone.phases[0].faults.push(failed("power", 9));
+    assert_eq!(power(&undone).status(), EvidenceStatus::Inconclusive(Reason::FaultNotDone));
+}
+
+/// P7: each account has its own stake and its own cuts; the worst is told, whole.
+#[test]
+fn two_accounts_are_never_mixed() {
+    let mut run = cut(6, WriteAccount { acknowledged: 10_360, ..account(true, 42) });
+    let more = WriteAccount { acknowledged: 12_636, ..account(false, 50) };
+    run.phases.push(phase("more", cuts(2, &[0]), Some(more)));
+    let evidence = power(&run);
+    let told = (evidence.exposure.moments, evidence.found(ViolationKind::Lost), evidence.stake());
+    assert_eq!(told, (8, 50, 12_636));
+    // An account that cannot see all takes nothing from one that could.
+    run.phases[0].writes = Some(account(true, 0));
+    run.phases[1].writes = Some(account(false, 0));
+    let evidence = power(&run);
+    assert_eq!((evidence.status(), evidence.exposure.moments), (EvidenceStatus::Confirmed, 6));
+}
+
+/// R1: "3 cuts of power, 3,851 of 3,253 acknowledged writes lost".
+#[test]
+fn lost_is_a_part_of_the_stake() {
+    let told = WriteAccount { acknowledged: 3_253, read: 9_000, ..account(true, 3_851) };
+    let evidence = power(&cut(3, told));
+    assert_eq!((evidence.found(ViolationKind::Lost), evidence.stake()), (3_851, 3_851));
+}
+
+/// As in `standard-2`: earlier phases write over records, and a kill may take some. What the phase with the cuts inserted
+/// is counted apart.
+#[test]
+fn inserts_of_their_own_phase_show_what_they_show_whatever_was_written_over_before() {
+    let own = |acknowledged, lost| Some(InsertAccount { acknowledged, lost });
+    let cut = |lost, inserts| {
+        let mut run = cut(10, WriteAccount { inserts, ..account(false, lost) });
+        let killed = vec![done("kill", 0, 1), done("start again", 0, 2)];
+        run.phases.insert(0, phase("killed", killed, Some(account(false, 0))));
+        run
+    };
+    assert_eq!(
+        cut_text(&power(&cut(0, own(900, 0)))),
+        "shown by this run: 10 cuts of power, 0 of 900 acknowledged writes lost; at most 25.9 % of cuts lose any (95 %)"
+    );
+    let both = cut_text(&power(&cut(7, own(900, 5))));
+    assert!(
+        both.starts_with("refuted by this run: 10 cuts of power, at least 7 of 48,211"),
+        "{both}"
+    );
+    // A phase that wrote over what it wrote shows nothing, and nothing was at stake where nothing was written.
+    let hidden = power(&cut(0, None));
+    assert_eq!(hidden.status(), EvidenceStatus::Inconclusive(Reason::Overwritten));
+    assert_ne!(power(&cut(0, own(0, 0))).status(), EvidenceStatus::Confirmed);
+    // What a kill took before is no cut's doing, and is not passed over either.
+    let mut killed = cut(3, own(900, 0));
+    killed.phases[0].writes = Some(account(false, 3));
+    let text = cut_text(&power(&killed));
+    assert!(text.contains("3 lost before the first cut; not decided"), "{text}");
+    assert_eq!(durability_text(&killed), "survives power loss (refuted)", "by the kill");
+}
+
+/// S6: a phase without reads does not pass for one whose reads were right.
+#[test]
+fn every_read_was_right_needs_a_read() {
+    let mut run = run(1);
+    run.phases.push(phase("p", Vec::new(), None));
+    let status = |run: &StoreRun| of_phase(run, Claimed::ReadsRight, "p").unwrap().status();
+    assert_eq!(status(&run), EvidenceStatus::Confirmed);
+    run.phases[0].tally = Some(Tally::default());
+    assert_eq!(status(&run), EvidenceStatus::NothingToShow);
+    let other = Tally { reads: 9, judged: 2, other_run: 7, ..Tally::default() };
+    run.phases[0].tally = Some(other);
+    assert_eq!(status(&run), EvidenceStatus::Inconclusive(Reason::OtherRun));
+    run.phases[0].tally = None;
+    assert_eq!(of_phase(&run, Claimed::ReadsRight, "p"), None, "verification was off");
+}
+
+/// Made-up runs of some phases, from a seed: faults, repairs, accounts and tallies of every kind.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix64(self.0) % limit
+    }
+
+    fn small(&mut self) -> u64 {
+        if self.below(3) > 0 { 0 } else { self.below(30) }
+    }
+
+    fn fault(&mut self, nodes: u64) -> FaultResult {
+        const WHAT: [&str; 9] = [
+            "kill",
+            "power",
+            "power",
+            "start again",
+            "pause",
+            "resume",
+            "disk-lies",
+            "bit-rot",
+            "restart",
+        ];
+        let what = WHAT[self.below(WHAT.len() as u64) as usize];
+        let mut fault = done(what, self.below(nodes) as usize, self.below(20));
+        if self.below(6) == 0 {
+            let errors = ["no node is up", "n-0 ended at once (signal: 6)"];
+            fault.error = Some(errors[self.below(2) as usize].to_owned());
+        }
+        fault
+    }
+
+    fn account(&mut self) -> WriteAccount {
+        WriteAccount {
+            acknowledged: self.below(2_000),
+            exact: self.below(2) == 0,
+            lost: self.small(),
+            resurrected: self.small() / 9,
+            corrupt: self.small() / 9,
+            phantom: self.small() / 9,
+            unknown: self.small() / 3,
+            read: self.below(2_000),
+            inserts: (self.below(2) == 0)
+                .then(|| InsertAccount { acknowledged: self.below(900), lost: self.small() / 4 }),
+            ..WriteAccount::default()
+        }
+    }
+
+    fn phase(&mut self, number: u64, nodes: u64) -> PhaseResult {
+        let mut faults: Vec<FaultResult> = (0..self.below(6)).map(|_| self.fault(nodes)).collect();
+        faults.sort_by_key(|fault| fault.began_ns);
+        let account = (self.below(2) == 0).then(|| self.account());
+        let mut phase = phase(&format!("p{number}"), faults, account);
+        phase.tally = (self.below(5) > 0).then(|| Tally {
+            reads: 100_000 * self.below(2) + self.below(100),
+            unknown: self.small(),
+            other_run: self.small() / 12,
+            anomalies: std::array::from_fn(|_| self.small() / 8),
+            ..Tally::default()
+        });
+        phase
+    }
+
+    fn run(&mut self) -> StoreRun {
+        let nodes = 1 + self.below(3);
+        let mut run = run(nodes as usize);
+        let levels = [Durability::None, Durability::ProcessKill, Durability::PowerLoss];
+        run.store.durability = Promise::declared(levels[self.below(3) as usize]);
+        let phases = 1 + self.below(4);
+        run.phases = (0..phases).map(|number| self.phase(number, nodes)).collect();
+        run
+    }
+}
+
+fn made_up(count: u64) -> impl Iterator<Item = (Draws, StoreRun)> {
+    (0..count).map(|seed| {
+        let mut draws = Draws(mix64(seed));
+        let run = draws.run();
+        (draws, run)
+    })
+}
+
+fn statuses(run: &StoreRun) -> Vec<(Claimed, Option<String>, EvidenceStatus)> {
+    of(run).into_iter().map(|one| (one.claimed, one.phase.clone(), one.status())).collect()
+}
+
+#[test]
+fn of_any_run_lost_is_a_part_of_the_stake_and_nothing_is_confirmed_without_one() {
+    for (_, run) in made_up(2_000) {
+        for evidence in of(&run) {
+            assert!(evidence.found(ViolationKind::Lost) <= evidence.stake(), "{evidence:?}");
+            let is_confirmed = evidence.status() == EvidenceStatus::Confirmed;
+            assert!(!is_confirmed || evidence.stake() > 0, "{evidence:?}");
+        }
+    }
+}
+
+#[test]
+fn a_later_phase_takes_no_violation_back_unless_what_it_shows_is_that_another_run_was_there() {
+    for (mut draws, mut run) in made_up(2_000) {
+        let before = statuses(&run);
+        let mut later = draws.phase(9, 1);
+        if let Some(tally) = &mut later.tally {
+            tally.other_run = 0;
+        }
+        run.phases.push(later);
+        let after = statuses(&run);
+        for (claimed, phase, status) in before {
+            let now = after.iter().find(|one| (one.0, &one.1) == (claimed, &phase));
+            let now = now.expect("what was claimed is claimed still").2;
+            if status == EvidenceStatus::Refuted {
+                assert_eq!(now, EvidenceStatus::Refuted, "{claimed:?} {phase:?}: {run:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn in_any_run_more_that_is_lost_makes_nothing_better_and_less_that_was_read_confirms_nothing() {
+    for (mut draws, run) in made_up(2_000) {
+        let before = statuses(&run);
+        let at = draws.below(run.phases.len() as u64) as usize;
+        let (mut worse, mut blind) = (run.clone(), run.clone());
+        if let Some(account) = &mut worse.phases[at].writes {
+            account.lost += 1 + draws.below(5);
+        }
+        if let Some(account) = &mut blind.phases[at].writes {
+            account.unknown += 1 + draws.below(5);
+        }
+        for (claimed, phase, status) in before {
+            let of = |run: &StoreRun| {
+                let all = statuses(run);
+                all.into_iter()
+                    .find(|one| (one.0, &one.1) == (claimed, &phase))
+                    .expect("the same")
+                    .2
+            };
+            if status != EvidenceStatus::Confirmed {
+                assert_ne!(of(&worse), EvidenceStatus::Confirmed, "{claimed:?}: {run:?}");
+                assert_ne!(of(&blind), EvidenceStatus::Confirmed, "{claimed:?}: {run:?}");
+            }
+            // What was gone before a fault is no doing of it; of the run as a whole it stays gone.
+            if status == EvidenceStatus::Refuted && claimed == Claimed::NothingLost {
+                assert_eq!(of(&worse), EvidenceStatus::Refuted, "{run:?}");
+            }
+        }
+    }
+}

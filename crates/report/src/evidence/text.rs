@@ -1,0 +1,84 @@
+//! Evidence in words. Nothing is decided here.
+
+use kvdyno_core::evidence::{Evidence, EvidenceStatus, Exposure, Reason, SURE, ViolationKind};
+use kvdyno_core::ground::numbers::{grouped, significant};
+
+/// Why a claim is open, in words that follow a colon.
+pub(crate) fn reason_text(reason: Reason) -> &'static str {
+    match reason {
+        Reason::FaultNotDone => "a fault was not done",
+        Reason::RepairFailed => "a node did not come back",
+        Reason::StillStarting => "a repair was not done in time",
+        Reason::DiskLied => "the disk did not keep what was synced",
+        Reason::MachineFailed => "the measurement is invalid",
+        Reason::LostBefore => "something was gone before",
+        Reason::Overwritten => "losses of what was written over are not seen",
+        Reason::NotReadBack => "records were not read back",
+        Reason::NotJudged => "reads could not be judged",
+        Reason::AgentLost => "an agent was lost",
+        Reason::OtherRun => "another run wrote the same records",
+        Reason::CutShort => "the phase was cut short",
+        Reason::NotKnown => "the figure is not known",
+        Reason::Unverified => "verification was off",
+        Reason::BeyondPromise => "a fault took it that the store does not promise to outlive",
+    }
+}
+
+/// What cuts of power show of a promise, in words: `shown by this run: 10 cuts of power, …`.
+pub(crate) fn cut_text(evidence: &Evidence) -> String {
+    let figures = cut_figures(evidence);
+    match evidence.status() {
+        EvidenceStatus::Confirmed => format!("shown by this run: {figures}"),
+        EvidenceStatus::Refuted => format!("refuted by this run: {figures}"),
+        EvidenceStatus::Inconclusive(Reason::DiskLied) => format!(
+            "{figures} on a disk that did not keep what was synced, which says nothing of the store"
+        ),
+        EvidenceStatus::Inconclusive(reason) => {
+            format!("{figures}; not decided: {}", reason_text(reason))
+        }
+        EvidenceStatus::NothingToShow | EvidenceStatus::Observed => figures,
+    }
+}
+
+/// The figures in words, without what they mean: `10 cuts of power, 0 of 48,211 acknowledged writes lost; …`.
+pub(crate) fn cut_figures(evidence: &Evidence) -> String {
+    let count = |count: u64| grouped(count as f64);
+    let Exposure { moments, nodes, together } = evidence.exposure;
+    let mut text = match moments {
+        1 => "1 cut of power".to_owned(),
+        cuts => format!("{cuts} cuts of power"),
+    };
+    let is_lit = !evidence.exposure.leaves_no_copy();
+    if is_lit && moments > 0 && nodes > 0 {
+        text += &format!(" of at most {together} of {nodes} nodes at one moment");
+    }
+    let of = |all: &[kvdyno_core::evidence::CountedViolation], what| {
+        all.iter().filter(|found| found.what == what).map(|found| found.count).sum::<u64>()
+    };
+    let has = |reason| evidence.bars.contains(&reason);
+    let excused = of(&evidence.excused, ViolationKind::Lost);
+    let before = if has(Reason::LostBefore) && !has(Reason::DiskLied) { excused } else { 0 };
+    let lost = of(&evidence.violations, ViolationKind::Lost) + (excused - before);
+    let least = if evidence.hidden > 0 { "at least " } else { "" };
+    let all = evidence.stake().saturating_add(evidence.lit);
+    text += &format!(", {least}{} of {} acknowledged writes lost", count(lost), count(all));
+    for (number, what) in [
+        (before, "lost before the first cut"),
+        (evidence.found(ViolationKind::Corrupt), "records corrupt"),
+        (evidence.found(ViolationKind::Phantom), "records with what nobody wrote"),
+        (evidence.found(ViolationKind::Resurrected), "deletes undone"),
+        (evidence.left(), "not read back"),
+    ] {
+        if number > 0 {
+            text += &format!(", {} {what}", count(number));
+        }
+    }
+    if evidence.lit > 0 {
+        text += "; the others were not at stake, for a copy may have stayed lit";
+    }
+    if let (EvidenceStatus::Confirmed, Some(bound)) = (evidence.status(), evidence.bound()) {
+        let most = significant(bound.share * 100.0);
+        text += &format!("; at most {most} % of cuts lose any ({} %)", SURE * 100.0);
+    }
+    text
+}

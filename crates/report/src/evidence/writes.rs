@@ -1,0 +1,253 @@
+//! The evidence of what became of acknowledged writes. Each account of a run is a piece of it by itself, with its own
+//! stake: what two accounts tell is never mixed. The worst of them is the run's, else the latest that confirms.
+
+use std::ops::RangeInclusive;
+
+use kvdyno_core::evidence::{
+    Claimed, Evidence, EvidenceStatus, FaultClass, FaultModel, Reason, ViolationKind,
+};
+
+use super::history::{History, is_cut, is_end, promised};
+use super::nodes::ended_by_itself;
+use super::reads::{is_beyond, is_crowded};
+use crate::result::{FaultResult, InsertAccount, WriteAccount};
+
+/// Every acknowledged write was there when all records were read back.
+pub(super) fn nothing_lost(history: &History<'_>) -> Evidence {
+    let run = history.run;
+    let phases = run.phases.len();
+    let covered = |at: &usize| !is_beyond(history, *at);
+    let mut promise = promise_of(history, promised(run.store.durability.level));
+    let accounts: Vec<usize> = accounts(history, 0..=phases).collect();
+    if !accounts.is_empty() && !accounts.iter().any(covered) {
+        promise = None;
+    }
+    let question = Question { claimed: Claimed::NothingLost, promise, from: 0, is_of: None };
+    question.best(history, accounts.into_iter()).unwrap_or_else(|| question.unread(history, phases))
+}
+
+/// Acknowledged writes outlive the end of processes; `None` where nothing of the kind was promised or done. What is gone
+/// after a cut of power says nothing of it.
+pub(super) fn survives_process_kill(history: &History<'_>) -> Option<Evidence> {
+    let until = history.first(is_cut).map_or(history.run.phases.len(), |cut| cut.saturating_sub(1));
+    let is_cut_at_once = history.first(is_cut) == Some(0);
+    let from = history.first(is_end).filter(|from| *from <= until && !is_cut_at_once);
+    survives(history, Claimed::SurvivesProcessKill, FaultClass::ProcessEnd, is_end, (from, until))
+}
+
+/// Acknowledged writes outlive a cut of power; `None` where nothing of the kind was promised or done.
+pub(super) fn survives_power_loss(history: &History<'_>) -> Option<Evidence> {
+    let span = (history.first(is_cut), history.run.phases.len());
+    survives(history, Claimed::SurvivesPowerLoss, FaultClass::PowerLoss, is_cut, span)
+}
+
+fn survives(
+    history: &History<'_>,
+    claimed: Claimed,
+    fault: FaultClass,
+    is_of: fn(&FaultResult) -> bool,
+    (from, until): (Option<usize>, usize),
+) -> Option<Evidence> {
+    let level = promised(history.run.store.durability.level);
+    let promise = promise_of(history, fault).filter(|_| level >= fault);
+    let Some(from) = from else {
+        return promise.map(|promise| Evidence::of(claimed, None, Some(promise)));
+    };
+    let question = Question { claimed, promise, from, is_of: Some(is_of) };
+    let accounts = accounts(history, from..=until);
+    Some(question.best(history, accounts).unwrap_or_else(|| question.unread(history, until)))
+}
+
+/// Phases with an account, in their order.
+fn accounts(history: &History<'_>, span: RangeInclusive<usize>) -> impl Iterator<Item = usize> {
+    let phases = history.run.phases.iter().enumerate();
+    phases.filter(move |(at, phase)| span.contains(at) && phase.writes.is_some()).map(|(at, _)| at)
+}
+
+/// Of a store that may forget, what is absent need not be lost.
+fn promise_of(history: &History<'_>, fault: FaultClass) -> Option<FaultModel> {
+    let forgets = history.run.store.capabilities.may_forget;
+    (!forgets).then_some(FaultModel { fault, ..FaultModel::default() })
+}
+
+/// A claim about acknowledged writes.
+struct Question {
+    claimed: Claimed,
+    promise: Option<FaultModel>,
+    /// The first phase with what it is about. What was gone before is no doing of that.
+    from: usize,
+    /// The faults that it is about; `None`: whatever was done.
+    is_of: Option<fn(&FaultResult) -> bool>,
+}
+
+/// An account of writes, whole or of a phase's inserts alone.
+#[derive(Clone, Copy)]
+struct Told {
+    stake: u64,
+    hidden: u64,
+    lost: u64,
+    /// All records are meant, those of earlier phases, too.
+    is_whole: bool,
+}
+
+impl Question {
+    /// The piece of evidence that stands for the run. None takes away what another has found: a refutation stays, the one
+    /// that found most; else the latest that confirms; else the latest.
+    fn best(
+        &self,
+        history: &History<'_>,
+        accounts: impl Iterator<Item = usize>,
+    ) -> Option<Evidence> {
+        let pieces = accounts.flat_map(|at| self.pieces(history, at));
+        pieces.max_by_key(|piece| match piece.status() {
+            EvidenceStatus::Refuted => (3, piece.violated()),
+            EvidenceStatus::Observed => (2, piece.found(ViolationKind::Lost)),
+            EvidenceStatus::Confirmed => (1, 0),
+            EvidenceStatus::Inconclusive(_) | EvidenceStatus::NothingToShow => (0, 0),
+        })
+    }
+
+    /// What the account at the end of a phase says: as a whole and, where it cannot see all, of the inserts of the phases
+    /// in question by themselves.
+    fn pieces(&self, history: &History<'_>, at: usize) -> Vec<Evidence> {
+        let Some(account) = &history.run.phases[at].writes else { return Vec::new() };
+        let stake = match account.exact {
+            true => account.acknowledged,
+            false => account.acknowledged.min(account.read),
+        };
+        // At least one may hide where records were written twice.
+        let hidden = account.acknowledged - stake.min(account.acknowledged);
+        let hidden = if account.exact { 0 } else { hidden.max(u64::from(stake > 0)) };
+        let whole = Told { stake, hidden, lost: account.lost, is_whole: true };
+        let phases: Vec<usize> = (self.from..=at).collect();
+        let mut pieces = vec![self.piece(history, at, account, (whole, &phases))];
+        if let Some((inserts, phases)) = self.inserts(history, at).filter(|_| !account.exact) {
+            let InsertAccount { acknowledged: stake, lost } = inserts;
+            let told = Told { stake, hidden: 0, lost, is_whole: false };
+            pieces.push(self.piece(history, at, account, (told, &phases)));
+        }
+        pieces
+    }
+
+    /// The inserts of all phases with faults of the kind up to this one, of which each was seen; `None` where there are
+    /// none.
+    fn inserts(&self, history: &History<'_>, at: usize) -> Option<(InsertAccount, Vec<usize>)> {
+        let is_of = self.is_of?;
+        let phases = history.run.phases.iter().enumerate().take(at + 1);
+        let hurt = phases.filter(|(_, phase)| phase.faults.iter().any(is_of));
+        let own: Vec<(usize, InsertAccount)> =
+            hurt.filter_map(|(at, phase)| Some((at, phase.writes.as_ref()?.inserts?))).collect();
+        let sum = |count: fn(&InsertAccount) -> u64| {
+            own.iter().fold(0, |sum: u64, (_, inserts)| sum.saturating_add(count(inserts)))
+        };
+        let all = InsertAccount {
+            acknowledged: sum(|inserts| inserts.acknowledged),
+            lost: sum(|inserts| inserts.lost),
+        };
+        (!own.is_empty()).then(|| (all, own.iter().map(|(at, _)| *at).collect()))
+    }
+
+    fn piece(
+        &self,
+        history: &History<'_>,
+        at: usize,
+        account: &WriteAccount,
+        (told, phases): (Told, &[usize]),
+    ) -> Evidence {
+        let mut evidence = Evidence::of(self.claimed, None, self.promise);
+        let earlier = history.run.phases[..self.from].iter().rev();
+        let before = earlier.filter_map(|phase| phase.writes.as_ref()).next();
+        let excuse = self.excuse(history, at);
+        let lost: Vec<u64> = account.examples.iter().map(|lost| lost.record).collect();
+        for (what, count) in broken(account, told.lost) {
+            let old = before.map_or(0, |before| of_kind(before, what));
+            // New records were not there to be lost before.
+            let own = if what == ViolationKind::Lost && !told.is_whole { 0 } else { old };
+            let records = if what == ViolationKind::Lost { &lost[..] } else { &[] };
+            let has_excuse = excuse.filter(|reason| may_excuse(*reason, what));
+            match has_excuse {
+                Some(reason) => evidence.excuse(reason, what, count.saturating_sub(own), records),
+                None => evidence.violate(what, count.saturating_sub(own), records),
+            }
+            evidence.excuse(Reason::LostBefore, what, old, &[]);
+        }
+        let of_agents =
+            account.of_lost.as_ref().map_or(0, |lost| lost.records.min(account.unknown));
+        evidence.leave(Reason::AgentLost, of_agents);
+        evidence.leave(Reason::NotReadBack, account.unknown - of_agents);
+        evidence.hidden = told.hidden;
+        evidence.keep_rest_of(told.stake);
+        self.expose(history, phases, &mut evidence);
+        if excuse == Some(Reason::DiskLied) {
+            evidence.bar(Reason::DiskLied);
+        }
+        evidence
+    }
+
+    /// Adds what was done to the store, and what of it was not. Where a copy stayed lit, nothing is known to have been at
+    /// stake but what is gone.
+    fn expose(&self, history: &History<'_>, phases: &[usize], evidence: &mut Evidence) {
+        let Some(is_of) = self.is_of else { return };
+        evidence.exposure = history.exposure(phases.iter().copied(), is_of);
+        let faults = || phases.iter().flat_map(|at| &history.run.phases[*at].faults);
+        if faults().any(|fault| is_of(fault) && fault.error.is_some()) {
+            evidence.bar(Reason::FaultNotDone);
+        }
+        for (_, repair) in history.failed_repairs(phases.iter().copied()) {
+            evidence.bar(match ended_by_itself(repair) {
+                true => Reason::RepairFailed,
+                false => Reason::StillStarting,
+            });
+        }
+        if !evidence.exposure.leaves_no_copy() {
+            evidence.lit = std::mem::take(&mut evidence.kept);
+            evidence.unexamined.clear();
+            evidence.hidden = 0;
+        }
+    }
+
+    /// Why what is gone by the end of a phase breaks no promise, if it breaks none.
+    fn excuse(&self, history: &History<'_>, at: usize) -> Option<Reason> {
+        if history.disk_lied(at) {
+            return Some(Reason::DiskLied);
+        }
+        if is_crowded(history) {
+            return Some(Reason::OtherRun);
+        }
+        // A claim about a fault is asked only of a store that promises to outlive it.
+        let is_beyond = self.is_of.is_none() && self.promise.is_some() && is_beyond(history, at);
+        is_beyond.then_some(Reason::BeyondPromise)
+    }
+
+    /// No record was read back after what it is about.
+    fn unread(&self, history: &History<'_>, until: usize) -> Evidence {
+        let mut evidence = Evidence::of(self.claimed, None, self.promise);
+        let tallies = history.run.phases.iter().filter_map(|phase| phase.tally.as_ref());
+        let written =
+            tallies.fold(0, |sum: u64, tally| sum.saturating_add(tally.writes_acknowledged));
+        evidence.leave(Reason::NotReadBack, written);
+        let phases: Vec<usize> = (self.from..history.run.phases.len().min(until + 1)).collect();
+        self.expose(history, &phases, &mut evidence);
+        evidence
+    }
+}
+
+/// Bytes that nobody wrote are no other run's doing.
+fn may_excuse(reason: Reason, what: ViolationKind) -> bool {
+    reason != Reason::OtherRun || what != ViolationKind::Corrupt
+}
+
+/// What an account found wrong, with the losses of it that are meant.
+fn broken(account: &WriteAccount, lost: u64) -> [(ViolationKind, u64); 4] {
+    [
+        (ViolationKind::Lost, lost),
+        (ViolationKind::Corrupt, account.corrupt),
+        (ViolationKind::Phantom, account.phantom),
+        (ViolationKind::Resurrected, account.resurrected),
+    ]
+}
+
+fn of_kind(account: &WriteAccount, what: ViolationKind) -> u64 {
+    let all = broken(account, account.lost);
+    all.into_iter().find(|(kind, _)| *kind == what).map_or(0, |(_, count)| count)
+}
