@@ -51,7 +51,6 @@ fn the_manual_names_every_key() {
         "requests",
         "seed",
         "set",
-        "part",
         "value",
         "mix",
         "keys",
