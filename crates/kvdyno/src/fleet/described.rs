@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use kvdyno_core::load::Interrupt;
 use kvdyno_testbed::LoadMachine;
 
+use super::end_line::EndLine;
 use super::gathering::Fleet;
 use super::token::{TOKEN_VARIABLE, Token};
 use crate::exit::Failure;
@@ -39,7 +40,11 @@ pub fn start(
     };
     for machine in machines {
         // Also of one that did not start as it should: something of it may be there.
-        fleet.ends.extend(machine.end.as_deref().map(|line| shell(machine, line)));
+        fleet.ends.extend(machine.end.as_deref().map(|line| EndLine {
+            machine: machine.name.clone(),
+            line: line.to_owned(),
+            command: shell(machine, line),
+        }));
         let child = shell(machine, &machine.start).spawn().map_err(Failure::internal)?;
         fleet.children.push(child);
     }

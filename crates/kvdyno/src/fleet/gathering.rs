@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::net::TcpListener as BlockingListener;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 use tokio_rustls::rustls::ServerConfig;
 
+use super::end_line::{self, EndLine};
 use super::identity::who_am_i;
 use super::latest_use::LatestUse;
 use super::member::Member;
@@ -60,8 +61,8 @@ pub struct Fleet {
     address: String,
     /// Processes that the conductor has started itself.
     pub children: Vec<Child>,
-    /// What ends what the children left elsewhere, run once all is over.
-    pub ends: Vec<Command>,
+    /// Command lines that end agents elsewhere, run once all is over.
+    pub ends: Vec<EndLine>,
     door: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
@@ -212,11 +213,7 @@ impl Drop for Fleet {
             }
             let _ = child.wait();
         }
-        for end in &mut self.ends {
-            if !end.status().is_ok_and(|status| status.success()) {
-                warn_user!("kvdyno: `{end:?}` failed: see what is left on that machine");
-            }
-        }
+        end_line::run_all(std::mem::take(&mut self.ends));
     }
 }
 

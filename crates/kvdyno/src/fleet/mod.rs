@@ -6,6 +6,7 @@ mod asked;
 mod carried;
 mod clocks;
 mod described;
+mod end_line;
 mod engines;
 mod gathering;
 mod identity;

@@ -101,8 +101,8 @@ fn what_a_killed_server_has_forgotten_is_named_lost() {
     let lost = ran.phase("mix:read-back")["tally"]["anomalies"].as_array().unwrap();
     let named: u64 = lost.iter().map(|count| count.as_u64().unwrap()).sum();
     assert_eq!(named, 2000, "all was in memory only: {}", ran.told());
-    // It promises nothing else.
-    assert_eq!(ran.outcome.code, 0, "{}", ran.told());
+    // It promises nothing else, so that only the build of the tests is held against the run.
+    assert_eq!(ran.outcome.code, 2, "{}", ran.told());
 }
 
 #[test]

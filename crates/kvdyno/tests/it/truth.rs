@@ -152,8 +152,14 @@ impl Ran {
         set
     }
 
-    /// The account of the inserts names just these as lost, with ten of their keys.
+    /// The account of the inserts names just these as lost, with ten of their keys. That breaks a promise.
     fn accounts_for(&self, known: &BTreeSet<u64>) {
+        self.names_as_lost(known);
+        assert_eq!(self.code, 1, "{}", self.told);
+    }
+
+    /// The account of the inserts names just these as lost, with ten of their keys.
+    fn names_as_lost(&self, known: &BTreeSet<u64>) {
         assert_eq!(self.lost(), *known, "{}", self.told);
         let writes = &self.phase("insert")["writes"];
         assert_eq!(number_at(writes, "lost"), known.len() as u64, "{writes}");
@@ -161,7 +167,7 @@ impl Ran {
         let examples = writes["examples"].as_array().unwrap();
         assert_eq!(examples.len(), known.len().min(10));
         assert!(examples.iter().all(|example| known.contains(&record_of(example))), "{writes}");
-        assert_eq!((self.anomalies.len(), self.code), (known.len(), 1), "{}", self.told);
+        assert_eq!(self.anomalies.len(), known.len(), "{}", self.told);
     }
 
     /// Longest time in which no insert succeeded, ms.
@@ -248,7 +254,9 @@ fn inserts_that_no_replica_had_when_the_primary_was_killed_are_reported_one_by_o
     let ran = run.end();
     let known: BTreeSet<u64> = ran.truth("unreplicated").iter().map(record_of).collect();
     assert_eq!(known.len(), 37, "{}", ran.told);
-    ran.accounts_for(&known);
+    ran.names_as_lost(&known);
+    // A store without a log promises nothing of a killed process; a build of the tests is INVALID.
+    assert_eq!(ran.code, 2, "{}", ran.told);
     assert_eq!(ran.successions().len(), 1, "{}", ran.told);
 }
 

@@ -6,8 +6,6 @@ mod cassandra;
 #[cfg(feature = "server-tests")]
 mod described;
 #[cfg(feature = "server-tests")]
-mod install;
-#[cfg(feature = "server-tests")]
 mod java_caches;
 #[cfg(feature = "server-tests")]
 mod network;

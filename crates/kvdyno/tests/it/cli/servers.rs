@@ -170,6 +170,7 @@ fn two_runs_on_the_same_records_are_told_and_the_store_is_not_accused() {
     scratch.kvdyno(&format!("{line} {second}"));
     let ended = first.wait();
     let told = format!("{}{}", ended.out, ended.err);
+    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
     let run = scratch.result("r")["runs"][0].clone();
     let reasons = run["verdict"]["reasons"].as_array().expect("reasons");
     let reason = reasons.iter().find(|reason| reason["name"] == "other-run").expect(&told);

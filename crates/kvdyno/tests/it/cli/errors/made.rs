@@ -155,6 +155,8 @@ pub const LINES: &[(i32, &str)] = &[
     (70, "kvdyno board map -o key.toml/site"),
     (64, "kvdyno export map --as parquet"),
     (64, "kvdyno export map --as bencher --table intervals"),
+    (64, "kvdyno export map --as csv --include-invalid"),
+    (64, "(ulimit -v 4000000; kvdyno run --store map: --records 600M --mix get=100 --requests 10)"),
     (64, "cp map/result.json alone.json; kvdyno export alone.json --as csv --table intervals"),
     (64, "kvdyno run --records 100 --store map: --console --console-on nowhere"),
     (70, "kvdyno export map --as csv -o nowhere/x.csv"),

@@ -1,4 +1,6 @@
 //! Each source of software is fetched from for real, into a cache of the test's own.
+//! A program of its own, for it sets an environment variable.
+#![cfg(feature = "server-tests")]
 
 use std::cell::RefCell;
 use std::process::Command;
@@ -10,7 +12,7 @@ static MOCK: Software = Software {
     version: "1.5.27",
     source: SoftwareSource::Maven {
         artifacts: &["com.couchbase.mock:CouchbaseMock:1.5.27"],
-        sums: include_str!("../../src/install/sums/couchbase-mock.sha256"),
+        sums: include_str!("../src/install/sums/couchbase-mock.sha256"),
         prepare: Some(|folder| std::fs::write(folder.join("prepared"), "yes")),
     },
 };
