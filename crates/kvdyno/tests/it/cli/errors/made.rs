@@ -334,7 +334,6 @@ pub const ELSEWHERE: &[(&str, &[&str])] = &[
             "a key without its public half",
             "the page's template",
             "the page would have",
-            "phase {phase}: {source}; name results",
         ],
     ),
 ];
