@@ -88,7 +88,7 @@ pub enum Disk {
     Any,
 }
 
-/// What is promised: against which faults, on which copies, with which disk.
+/// A promise: against which faults, on which copies, with which disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultModel {
     /// The gravest fault.
@@ -99,7 +99,7 @@ pub struct FaultModel {
     pub disk: Disk,
 }
 
-/// What was done to the store.
+/// A fault that was done to the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exposure {
     /// Moments at which something was done.
@@ -141,12 +141,12 @@ pub enum ViolationKind {
     Missed,
 }
 
-/// How often something was found, and where first.
+/// A count of violations, with the first examples.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountedViolation {
     /// What.
     pub what: ViolationKind,
-    /// How often.
+    /// Number of violations.
     pub count: u64,
     /// Numbers of the first records, at most [`EXAMPLES_MOST`].
     #[serde(default)]
@@ -175,13 +175,13 @@ pub struct Bound {
 /// that no part can be larger than the whole: what is lost is a part of the stake.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// What is claimed.
+    /// The claim.
     pub claimed: Claimed,
     /// Name of the phase; `None` where it is about the whole run.
     pub phase: Option<String>,
-    /// What it is held against; `None` where the store promises nothing of the kind.
+    /// The promise that it is held against; `None` where the store promises nothing of the kind.
     pub promise: Option<FaultModel>,
-    /// What was done to the store.
+    /// The fault that was done to the store.
     #[serde(default)]
     pub exposure: Exposure,
     /// At stake, examined, and as promised.
@@ -201,7 +201,7 @@ pub struct Evidence {
     /// No part of the stake: examined and there, but a copy was never in danger.
     #[serde(default)]
     pub lit: u64,
-    /// What keeps it from being confirmed, whatever was counted.
+    /// The reasons that keep it from being confirmed, whatever was counted.
     #[serde(default)]
     pub bars: Vec<Reason>,
 }

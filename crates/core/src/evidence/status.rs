@@ -61,7 +61,7 @@ impl Reason {
     ];
 }
 
-/// What evidence comes to.
+/// Status of a piece of evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EvidenceStatus {
     /// Something was at stake, all of it was examined, and nothing broke the promise.

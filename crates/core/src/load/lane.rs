@@ -216,7 +216,7 @@ impl Ages {
         }
     }
 
-    /// What is due before this has the same age to the histogram as what is due at `due`.
+    /// Returns the moment before which what is due has the same age to the histogram as what is due at `due`.
     #[inline]
     fn same_until(&mut self, due: Nanos) -> Nanos {
         let age = self.age(due);
