@@ -89,7 +89,9 @@ unshare -n sh -ec '
 "#;
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
-    privilege::network_namespace("testbed couchbase, whose server listens on all interfaces,")?;
+    privilege::linked_network_namespace(
+        "testbed couchbase, whose server listens on all interfaces,",
+    )?;
     let jar = site.software(&MOCK)?.join("lib/CouchbaseMock-1.5.27.jar");
     let shell = process::look_up("sh").ok_or_else(|| IP.missing(NODE))?;
     site.software(&IP)?;

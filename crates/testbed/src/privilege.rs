@@ -1,11 +1,13 @@
 //! Privileges that networks and disks of a testbed's own need. Root may lack them, in a container, and a mount namespace
 //! cannot be set apart in a chroot: each is tried where nobody sees it, before anything is made.
 
+use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 
 use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::process::geteuid;
-use rustix::thread::{UnshareFlags, unshare_unsafe};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 use crate::error::TestbedError;
 
@@ -22,6 +24,23 @@ fn tried(what: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<(
 pub fn network_namespace(what: &str) -> Result<(), TestbedError> {
     // SAFETY: descriptors stay shared; only the network is the thread's own.
     let made = || tried(|| Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?));
+    privileged(what, "a network namespace", geteuid().is_root(), made)
+}
+
+/// Refuses a network namespace that cannot be linked to this process's own: a process may make one in a user
+/// namespace, and still have no right to its first one.
+///
+/// # Errors
+/// [`TestbedError::Node`] with the privilege that is missing.
+pub fn linked_network_namespace(what: &str) -> Result<(), TestbedError> {
+    let made = || {
+        tried(|| {
+            let own = File::open("/proc/thread-self/ns/net")?;
+            // SAFETY: descriptors stay shared; only the network is the thread's own.
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
+            Ok(move_into_link_name_space(own.as_fd(), Some(LinkNameSpaceType::Network))?)
+        })
+    };
     privileged(what, "a network namespace", geteuid().is_root(), made)
 }
 

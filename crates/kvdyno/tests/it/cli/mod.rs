@@ -29,6 +29,8 @@ mod reasons;
 #[cfg(feature = "server-tests")]
 mod relay;
 #[cfg(feature = "server-tests")]
+mod restricted;
+#[cfg(feature = "server-tests")]
 mod servers;
 mod signals;
 mod stalls;
