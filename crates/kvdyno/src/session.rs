@@ -1,5 +1,6 @@
 //! All phases of a plan against one store: existing data, ledger, phases, reading back, verdict.
 
+mod ended;
 mod fleet;
 mod phase;
 mod search;
@@ -75,6 +76,8 @@ pub struct Session<'a> {
     probing: bool,
     /// Nodes that their last repair did not bring back, and how that went.
     not_back: BTreeMap<String, String>,
+    /// Faults were injected.
+    has_faults: bool,
     /// Who carries the load, if not this process.
     fleet: Option<FleetInUse>,
     /// Lost agents that the verdict has.
@@ -135,6 +138,7 @@ impl<'a> Session<'a> {
             cause: None,
             probing: false,
             not_back: BTreeMap::new(),
+            has_faults: false,
         })
     }
 

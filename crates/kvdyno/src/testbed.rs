@@ -48,7 +48,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub fn testbed(arguments: &TestbedArguments) -> Result<Exit, Failure> {
     match &arguments.command {
         TestbedCommand::Up { testbed, detach } => up(testbed, *detach),
-        TestbedCommand::Down { testbeds, all } => down(testbeds, *all),
+        TestbedCommand::Down { testbeds, all, force } => down(testbeds, *all, *force),
         TestbedCommand::Fault(wanted) => fault::carry_out(&one(wanted.testbed.as_deref())?, wanted),
         TestbedCommand::List => list(),
         TestbedCommand::Kinds => kinds::list(),
@@ -147,7 +147,7 @@ fn counted(count: usize, what: &str, plural: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { plural })
 }
 
-fn down(wanted: &[String], all: bool) -> Result<Exit, Failure> {
+fn down(wanted: &[String], all: bool, force: bool) -> Result<Exit, Failure> {
     let running = keeper::running().map_err(about)?;
     let ids: Vec<String> = running.iter().map(RunningTestbed::id).collect();
     let named = |id: &str| wanted.iter().any(|name| id == name || kind_of(id) == name);
@@ -171,7 +171,11 @@ fn down(wanted: &[String], all: bool) -> Result<Exit, Failure> {
     }
     for testbed in running {
         let id = testbed.id();
-        if all || only || named(&id) {
+        if all && !force && testbed.describe().is_ok_and(|described| described.attached) {
+            say!(
+                "{id} is left: the command that started it still runs; --force ends it all the same"
+            );
+        } else if all || only || named(&id) {
             testbed.end().map_err(about)?;
             say!("{id} is down");
         }

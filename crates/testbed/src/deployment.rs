@@ -122,6 +122,7 @@ impl Testbed for Deployment {
             pinned: self.site.pinned().cloned(),
             network: self.site.network().map(Network::clients),
             disk: self.site.disks().and_then(|disks| disks.told()),
+            attached: false,
         }
     }
 
@@ -139,6 +140,7 @@ impl Testbed for Deployment {
                 role,
                 pid: running.then(|| node.server.pid()),
                 running,
+                ended_by_itself: node.server.ended_by_itself(),
             }
         });
         described.collect()

@@ -2,6 +2,7 @@
 //! that create, start, stop, kill, pause, resume and destroy each. Every suite works on it alike.
 
 mod file;
+mod proof;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -15,6 +16,7 @@ use kvdyno_core::folder::OwnedFolder;
 use kvdyno_core::workload::fault::{
     ADD, Fate, FaultField, FieldForm, FieldValue, KILL, NodeAction, NodeFault, Repair,
 };
+use proof::Life;
 
 use crate::error::TestbedError;
 use crate::folder;
@@ -146,7 +148,10 @@ impl Described {
                 return Err(TestbedError::NotReady {
                     node: node.name.clone(),
                     waited: self.file.ready_within,
-                    awaited: format!("nothing serves at {}", node.address),
+                    awaited: match self.command(index, Commands::READY) {
+                        Some(_) => format!("its `{}` fails", Commands::READY),
+                        None => format!("nothing serves at {}", node.address),
+                    },
                     log: self.last_words(index),
                 });
             }
@@ -282,16 +287,82 @@ impl Described {
         !self.file.nodes[index].spare || self.nodes[index] != State::Untouched
     }
 
-    fn restart(&mut self, index: usize) -> Result<(), TestbedError> {
-        let start = self.need(index, Commands::START)?;
-        if self.nodes[index] != State::Down {
-            let kill = self.need(index, KILL.word)?;
-            self.run(index, KILL.word, &kill)?;
-            self.nodes[index] = State::Down;
+    /// Ends nodes that run, starts all, and waits for all: one may need the others to be ready.
+    fn restart(&mut self, places: &[usize]) -> Result<String, TestbedError> {
+        let up = places.iter().copied().filter(|&place| self.nodes[place] != State::Down);
+        let up: Vec<usize> = up.collect();
+        let ended = match up.is_empty() {
+            true => Vec::new(),
+            false => self.end_nodes(&up, KILL.word, &[])?,
+        };
+        let told = self.note_each(&up, State::Down, ended)?;
+        let started = self.run_on(places, Commands::START, &[])?;
+        self.note_each(places, State::Running, started)?;
+        let never = AtomicBool::new(false);
+        places.iter().try_for_each(|&place| self.await_ready(place, &never))?;
+        Ok(told)
+    }
+
+    /// Notes the state of each node where that went well. What was told of them, or the first error.
+    fn note_each(
+        &mut self,
+        places: &[usize],
+        state: State,
+        done: Vec<Result<String, TestbedError>>,
+    ) -> Result<String, TestbedError> {
+        for (place, _) in places.iter().zip(&done).filter(|(_, done)| done.is_ok()) {
+            self.nodes[*place] = state;
         }
-        self.run(index, Commands::START, &start)?;
-        self.nodes[index] = State::Running;
-        self.await_ready(index, &AtomicBool::new(false))
+        done.into_iter().collect()
+    }
+
+    /// Runs a command on several nodes: begun on all before any is waited for. There is nothing to tell of each.
+    ///
+    /// # Errors
+    /// [`TestbedError::Node`] if the file lacks one, and then none was begun.
+    fn run_on(
+        &self,
+        places: &[usize],
+        name: &str,
+        words: &[(String, String)],
+    ) -> Result<Vec<Result<String, TestbedError>>, TestbedError> {
+        let lines = places.iter().map(|place| self.need(*place, name));
+        let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
+        let begun = places.iter().zip(&lines);
+        let begun: Vec<_> =
+            begun.map(|(place, line)| self.begin(*place, name, line, words)).collect();
+        let ended = places.iter().zip(begun).map(|(place, begun)| {
+            self.end(*place, name, begun?)?;
+            Ok(String::new())
+        });
+        Ok(ended.collect())
+    }
+
+    /// As [`Described::run_on`], of a command that ends nodes: each has to be over then. Says of which nobody knows.
+    fn end_nodes(
+        &self,
+        places: &[usize],
+        name: &str,
+        words: &[(String, String)],
+    ) -> Result<Vec<Result<String, TestbedError>>, TestbedError> {
+        let lives = places.iter().map(|place| Life::at(&self.file.nodes[*place].address));
+        let lives: Vec<Life> = lives.collect();
+        let ran = self.run_on(places, name, words)?;
+        let proven = lives.iter().zip(places).zip(ran).map(|((life, place), ran)| {
+            let NodeEntry { name: node, address, .. } = &self.file.nodes[*place];
+            let told = ran?;
+            if !life.ends() {
+                return Err(TestbedError::Refused {
+                    node: node.clone(),
+                    problem: format!(
+                        "`{name}` ended well, and what served at {address} goes on: see which process it ends"
+                    ),
+                });
+            }
+            let known = life.is_known();
+            Ok(if known { told } else { format!("; not proven of {node}: {address} took no connection before") })
+        });
+        Ok(proven.collect())
     }
 
     fn role(&self, index: usize) -> Option<Role> {
@@ -357,6 +428,7 @@ impl Testbed for Described {
             pinned: None,
             network: None,
             disk: None,
+            attached: false,
         }
     }
 
@@ -369,6 +441,7 @@ impl Testbed for Described {
             role: if *state == State::Running { self.role(index) } else { node.role },
             pid: None,
             running: matches!(state, State::Running | State::Paused),
+            ended_by_itself: None,
         });
         described.collect()
     }
@@ -381,22 +454,20 @@ impl Testbed for Described {
         let places = nodes.iter().map(|node| find(node, &names));
         let places: Vec<usize> = places.collect::<Result<_, _>>()?;
         if action.fate() == Fate::Renewed {
-            places.into_iter().try_for_each(|place| self.restart(place))?;
-            return Ok(format!("`{}` of {}", Commands::START, self.path));
+            let told = self.restart(&places)?;
+            return Ok(format!("`{}` of {}{told}", Commands::START, self.path));
         }
         let name = action.word();
-        let lines = places.iter().map(|place| self.need(*place, name));
-        let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
         let words = self.words_about(nodes, action);
-        // Begun on all before any is waited for.
-        let begun = places.iter().zip(&lines);
-        let begun = begun.map(|(place, line)| self.begin(*place, name, line, &words));
-        let begun: Vec<_> = begun.collect();
-        for (place, begun) in places.into_iter().zip(begun) {
-            self.end(place, name, begun?)?;
-            self.note(place, action);
-        }
-        Ok(format!("`{name}` of {}", self.path))
+        let done = match action.fate() {
+            Fate::Ended => self.end_nodes(&places, name, &words)?,
+            _ => self.run_on(&places, name, &words)?,
+        };
+        let well = places.iter().zip(&done).filter(|(_, done)| done.is_ok());
+        let well: Vec<usize> = well.map(|(place, _)| *place).collect();
+        well.into_iter().for_each(|place| self.note(place, action));
+        let told: String = done.into_iter().collect::<Result<_, _>>()?;
+        Ok(format!("`{name}` of {}{told}", self.path))
     }
 
     fn whole(&mut self) -> Option<Result<(), String>> {

@@ -1,6 +1,7 @@
 //! The keeper of a testbed: a process of its own that owns servers and folders. Where it may, it is in a
 //! PID namespace of its own, so that the kernel ends everything in it however it ends. It
-//! cleans up when its standard input closes, which happens whenever its starter goes away.
+//! cleans up when its standard input closes, which happens whenever its starter goes away. The keeper of a described
+//! deployment is in no namespace, for its commands act on this machine.
 //!
 //! [`Keeper`] is the starter's side: it starts one and gives it orders. [`serve`] is the keeper's.
 
@@ -72,7 +73,10 @@ impl Keeper {
             // Nobody will read what it has to say.
             command.stderr(Stdio::null());
         }
-        namespace::in_namespace(&mut command);
+        // Commands of a described deployment name processes by their numbers on this machine.
+        if !crate::described::is_file(words) {
+            namespace::in_namespace(&mut command);
+        }
         let mut child = command.spawn().map_err(TestbedError::system("start", "the keeper"))?;
         let orders = child.stdin.take();
         let reports = read_reports(child.stdout.take());

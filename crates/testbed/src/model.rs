@@ -42,6 +42,9 @@ pub struct Description {
     /// What each node's disk is, if it has one of its own: file system, size, mount options, kernel.
     #[serde(default)]
     pub disk: Option<String>,
+    /// It goes away with the command that started it, which still runs.
+    #[serde(default)]
+    pub attached: bool,
 }
 
 /// One node as it is now.
@@ -57,6 +60,9 @@ pub struct NodeDescription {
     pub pid: Option<u32>,
     /// Its process is there (paused counts).
     pub running: bool,
+    /// How its process ended, and the end of its log, if no order ended it.
+    #[serde(default)]
+    pub ended_by_itself: Option<String>,
 }
 
 /// What can be had of any testbed that is up, wherever its nodes are. It goes away when dropped.

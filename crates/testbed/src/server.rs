@@ -192,6 +192,8 @@ pub struct Server {
     pid: u32,
     started: Instant,
     paused: bool,
+    /// An order ends, or has ended, the process.
+    ordered_to_end: bool,
 }
 
 impl Server {
@@ -203,7 +205,9 @@ impl Server {
         let child = spawn(name, &launch, folder)?;
         let pid = process::visible_pid(child.id());
         let (name, folder) = (name.to_owned(), folder.to_owned());
-        Ok(Server { name, launch, folder, child, pid, started: Instant::now(), paused: false })
+        let started = Instant::now();
+        let (paused, ordered_to_end) = (false, false);
+        Ok(Server { name, launch, folder, child, pid, started, paused, ordered_to_end })
     }
 
     /// Waits until it serves.
@@ -287,17 +291,30 @@ impl Server {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    /// How the process ended, and the end of its log, if no order ended it.
+    pub fn ended_by_itself(&mut self) -> Option<String> {
+        let status = self.child.try_wait().ok().flatten().filter(|_| !self.ordered_to_end)?;
+        Some(format!("{status}; the end of its log: {}", log_end::of(&self.log())))
+    }
+
+    /// Notes an order that ends the process, if it is still there.
+    fn note_order_to_end(&mut self) {
+        self.ordered_to_end |= self.is_running();
+    }
+
     /// Kills the process with SIGKILL and waits until it is gone. The data stay.
     ///
     /// # Errors
     /// [`TestbedError::System`] if the system refuses.
     pub fn kill9(&mut self) -> Result<(), TestbedError> {
         self.paused = false;
+        self.note_order_to_end();
         end(&mut self.child).map_err(TestbedError::system("kill", &self.name))
     }
 
     /// Kills the process and does not wait: for several that are to go at one moment.
     pub(crate) fn begin_kill(&mut self) {
+        self.note_order_to_end();
         if self.is_running() {
             // Whoever waits for it afterwards tells what went wrong.
             let _ = signal_group(self.child.id(), Signal::KILL);
@@ -321,6 +338,7 @@ impl Server {
 
     /// The first half of [`Server::stop`].
     pub(crate) fn begin_stop(&mut self) -> Result<(), TestbedError> {
+        self.note_order_to_end();
         self.signal(Signal::TERM, "stop")
     }
 
@@ -397,6 +415,7 @@ impl Server {
         self.kill9()?;
         self.child = spawn(&self.name, &self.launch, &self.folder)?;
         self.pid = process::visible_pid(self.child.id());
+        self.ordered_to_end = false;
         self.started = Instant::now();
         Ok(())
     }

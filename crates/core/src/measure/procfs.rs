@@ -113,12 +113,17 @@ impl ProcessCounters {
         }
     }
 
-    /// Parses /proc/PID/stat; the name in parentheses may itself hold spaces and parentheses.
+    /// Parses /proc/PID/stat; the name in parentheses may itself hold spaces and parentheses. `None` for one that has
+    /// ended and that nobody has waited for yet.
     pub(super) fn parse(stat: &str) -> Option<ProcessCounters> {
         let after_name = &stat[stat.rfind(')')? + 1..];
         let mut fields = after_name.split_ascii_whitespace();
-        // The first field after the name is number 3, state.
-        let user = ticks(fields.nth(14 - 3)?.parse().ok()?);
+        // The first field after the name is number 3.
+        let state = fields.next()?;
+        if matches!(state, "Z" | "X") {
+            return None;
+        }
+        let user = ticks(fields.nth(14 - 4)?.parse().ok()?);
         let system = ticks(fields.next()?.parse().ok()?);
         let pages: u64 = fields.nth(24 - 16)?.parse().ok()?;
         Some(ProcessCounters { user, system, rss: pages * page_bytes(), ..Default::default() })
@@ -259,6 +264,7 @@ mod tests {
         assert_eq!(counters.user, hundredths(17));
         assert_eq!(counters.system, hundredths(4));
         assert_eq!(counters.rss, 25 * page_bytes());
+        assert_eq!(ProcessCounters::parse(&stat.replace(") R", ") Z")), None, "it has ended");
         assert_eq!(ProcessCounters::parse("42 (cut) R 1 1"), None);
         assert_eq!(ProcessCounters::parse(""), None);
     }

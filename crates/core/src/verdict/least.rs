@@ -81,6 +81,8 @@ impl Reason {
             | Reason::OtherRun { .. }
             | Reason::AgentLost { .. }
             | Reason::AgentUnlike { .. }
+            | Reason::ServerEnded { .. }
+            | Reason::TestbedGone
             | Reason::ClocksUncertain { .. }
             | Reason::Anomalies { .. } => (0, Basis::Facts),
         };

@@ -167,6 +167,19 @@ pub enum Reason {
         /// How many there were.
         of: u64,
     },
+    /// A server of the testbed ended without an order of the run's: what follows is of fewer servers.
+    ServerEnded {
+        /// Name of the node.
+        node: String,
+        /// When, since the phase began; `None` if it was before.
+        at: Option<Duration>,
+        /// How the process ended, and the end of its log.
+        how: String,
+        /// Faults were injected in the phase, which may explain it.
+        in_faults: bool,
+    },
+    /// The testbed was taken down while the run went on.
+    TestbedGone,
     /// An agent saw other latencies than the rest, time and again: its machine or its way to the store differs.
     AgentUnlike {
         /// Which.
@@ -240,6 +253,8 @@ impl Reason {
             Reason::Disturbed { .. } => "disturbed",
             Reason::Scaled { .. } => "scaled",
             Reason::AgentLost { .. } => "agent-lost",
+            Reason::ServerEnded { .. } => "server-ended",
+            Reason::TestbedGone => "testbed-gone",
             Reason::AgentUnlike { .. } => "agent-unlike",
             Reason::ClocksUncertain { .. } => "clocks-uncertain",
             Reason::Steered { .. } => "steered",
@@ -275,7 +290,11 @@ impl Reason {
             Reason::Incomplete { .. } => {
                 Bounds { below: true, invalid: Some(1.0), ..Bounds::default() }
             }
-            Reason::DebugBuild | Reason::OtherRun { .. } | Reason::AgentLost { .. } => {
+            Reason::DebugBuild
+            | Reason::OtherRun { .. }
+            | Reason::AgentLost { .. }
+            | Reason::TestbedGone
+            | Reason::ServerEnded { in_faults: false, .. } => {
                 Bounds { invalid: Some(0.0), ..Bounds::default() }
             }
             Reason::LittlesLaw { .. } => Bounds { invalid: Some(1.01), ..Bounds::default() },
@@ -288,7 +307,9 @@ impl Reason {
             Reason::Scaled { .. } | Reason::Unjudged { .. } | Reason::Steered { .. } => {
                 Bounds::suspect_above(0.0)
             }
-            Reason::Anomalies { .. } => Bounds { remark: Some(0.0), ..Bounds::default() },
+            Reason::Anomalies { .. } | Reason::ServerEnded { in_faults: true, .. } => {
+                Bounds { remark: Some(0.0), ..Bounds::default() }
+            }
         }
     }
 
@@ -315,7 +336,9 @@ impl Reason {
             Reason::Drift { first, second } => ((second - first).abs() / first, Unit::Share),
             Reason::NeverSettled { trend } => (trend.abs(), Unit::Share),
             Reason::Incomplete { ended, planned } => (share(ended, planned), Unit::Share),
-            Reason::DebugBuild => (1.0, Unit::Count),
+            Reason::DebugBuild | Reason::ServerEnded { .. } | Reason::TestbedGone => {
+                (1.0, Unit::Count)
+            }
             Reason::LittlesLaw { in_flight, clients }
             | Reason::IdleClients { in_flight, clients } => {
                 (in_flight / f64::from(clients), Unit::Share)
@@ -412,6 +435,10 @@ impl Reason {
                 format!("scaled: not comparable; ran at {scale} of the published size")
             }
             Reason::AgentLost { ref agents, of } => words::of_lost_agents(agents, of),
+            Reason::ServerEnded { ref node, at, ref how, .. } => {
+                words::of_ended_server(node, at, how)
+            }
+            Reason::TestbedGone => "the testbed was taken down while the run went on".to_owned(),
             Reason::ClocksUncertain { ref agent, off, of } => words::of_clock(agent, off, of),
             Reason::Steered { changes } => words::of_steering(changes),
             Reason::AgentUnlike { ref agent, unlike, intervals, times } => {
@@ -480,6 +507,10 @@ impl Reason {
             }
             Reason::AgentLost { .. } => {
                 "see why it ended (its own last line, its machine, the network between), and repeat"
+            }
+            Reason::ServerEnded { .. } => "see the end of its log and what ended it, and repeat",
+            Reason::TestbedGone => {
+                "see who ended it (`kvdyno testbed down --force` ends one in use), and repeat"
             }
             Reason::AgentUnlike { .. } => {
                 "see what its machine or its network does beside; take its machine out, or mend it, and repeat"

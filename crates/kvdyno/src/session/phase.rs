@@ -21,6 +21,7 @@ use kvdyno_report::result::{
 use kvdyno_testbed::{LogWatch, work_of};
 
 use super::Session;
+use super::ended::{self, EndedServer};
 use super::watch::Watch;
 use super::wheel::Wheel;
 use crate::console::Console;
@@ -75,7 +76,7 @@ impl Session<'_> {
             };
         }
         outcome.nodes = self.node_processes.names();
-        outcome.work = self.work(measure);
+        outcome.work.extend(self.work(&outcome.measure));
         let used = outcome.resources.as_ref().map(|resources| &resources.summary);
         outcome.limit = used.and_then(|used| self.limit(measure, used));
         let store = &self.context.profile.store;
@@ -127,12 +128,18 @@ impl Session<'_> {
         self.name_writers(&mut measure);
         let summary = resources.as_ref().map(|resources| &resources.summary);
         let outages = outages(&measure, &told.faults);
+        let names = self.node_processes.names();
+        let ended = EndedServer::all(told.ended, &names, resources.as_ref(), measure.start);
+        self.has_faults |= !told.faults.is_empty();
         self.judge(phase, &measure, summary, &outages, &steered);
+        self.judge_testbed(&ended, told.is_testbed_gone);
         let history = measure.linearizability.as_ref().map(|examined| &examined.history);
         let history = history.filter(|history| !history.records.is_empty());
         let history = history.map(|history| history.edn());
         let old = measure.old;
-        let outcome = PhaseOutcome::new(phase.clone(), measure, output.origin());
+        let work = ended.iter().filter_map(EndedServer::event).collect();
+        let outcome =
+            PhaseOutcome { work, ..PhaseOutcome::new(phase.clone(), measure, output.origin()) };
         let anomalies = outcome.anomalies();
         output.events().tell(Event::LoadEnded(Box::new(LoadEnded { anomalies, history, old })));
         output.show();
@@ -187,6 +194,7 @@ impl Session<'_> {
         let agents = self.fleet.as_ref().map(|fleet| fleet.lock().latest_use.clone());
         let kind = self.testbed.as_ref().map_or("", |testbed| &testbed.kind);
         let mut logs = LogWatch::new(kind);
+        let keeper = self.keeper.clone();
         let tell = move |before: &Sample, after: &Sample| {
             let work = node_processes.processes().into_iter();
             let work = work.flat_map(|(pid, name)| {
@@ -202,8 +210,14 @@ impl Session<'_> {
             // By the calendar, as logs have it.
             let since = Duration::from_nanos(now().saturating_sub(origin + began));
             let begin = SystemTime::now() - since;
-            let work: Vec<EventResult> =
-                work.into_iter().map(|(work, who)| work_of_phase(work, &who, begin)).collect();
+            let told = work.into_iter().map(|(work, who)| work_of_phase(work, &who, begin));
+            let mut work: Vec<EventResult> = told.collect();
+            let at = after.at.saturating_sub(origin + began);
+            let gone = node_processes.ended(&ended::vanished(before, after), keeper.as_ref());
+            work.extend(gone.iter().map(|node| {
+                let what = ended::what(node);
+                EventResult { what, from_ns: at, to_ns: at }
+            }));
             if !work.is_empty() {
                 events.tell(Event::Worked { work });
             }
@@ -253,6 +267,16 @@ impl Session<'_> {
         let changes = steered.len() as u64;
         reasons.extend((changes > 0).then_some(Reason::Steered { changes }));
         self.reasons.push((phase.name.clone(), reasons));
+    }
+
+    /// Adds to the phase's reasons the servers that ended, and that the testbed is gone.
+    fn judge_testbed(&mut self, ended: &[EndedServer], is_gone: bool) {
+        let in_faults = self.has_faults;
+        let Some((_, reasons)) = self.reasons.last_mut() else { return };
+        reasons.extend(ended.iter().map(|server| server.reason(in_faults)));
+        // Who interrupts a run ends its testbed, too.
+        let is_gone = is_gone && !self.context.interrupt.is_raised();
+        reasons.extend(is_gone.then_some(Reason::TestbedGone));
     }
 
     /// As far as that can be told: what was there before was written by nobody here.

@@ -118,7 +118,14 @@ mod tests {
 
     fn node(name: &str, role: Role, running: bool) -> NodeDescription {
         let (name, address) = (name.to_owned(), String::new());
-        NodeDescription { name, address, role: Some(role), pid: None, running }
+        NodeDescription {
+            name,
+            address,
+            role: Some(role),
+            pid: None,
+            running,
+            ended_by_itself: None,
+        }
     }
 
     fn nodes() -> [NodeDescription; 4] {

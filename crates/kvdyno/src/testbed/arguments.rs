@@ -33,9 +33,12 @@ pub enum TestbedCommand {
         /// only testbed].
         #[arg(value_name = "NAME")]
         testbeds: Vec<String>,
-        /// End all testbeds.
+        /// End all testbeds but those of commands that still run.
         #[arg(long)]
         all: bool,
+        /// With --all: end also those of commands that still run.
+        #[arg(long, requires = "all")]
+        force: bool,
     },
     /// Do a fault, or its repair, to nodes of a testbed that is up.
     Fault(FaultArguments),

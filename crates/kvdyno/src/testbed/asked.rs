@@ -108,7 +108,14 @@ mod tests {
 
     fn node(number: u8, role: Role) -> NodeDescription {
         let (name, address) = (format!("n-{number}"), format!("127.40.1.{number}:3000"));
-        NodeDescription { name, address, role: Some(role), pid: None, running: true }
+        NodeDescription {
+            name,
+            address,
+            role: Some(role),
+            pid: None,
+            running: true,
+            ended_by_itself: None,
+        }
     }
 
     fn fault(what: &str, node: &str, began: u64, ended: u64) -> FaultResult {

@@ -71,6 +71,18 @@ impl NodeProcesses {
         });
     }
 
+    /// Names of those of these nodes, by number, whose process no order ended; none if the keeper is at work.
+    pub fn ended(&self, nodes: &[usize], keeper: Option<&SharedKeeper>) -> Vec<String> {
+        let Some(keeper) = keeper.filter(|_| !nodes.is_empty()) else { return Vec::new() };
+        let Ok(mut keeper) = keeper.try_lock() else { return Vec::new() };
+        let now = keeper.nodes().unwrap_or_default();
+        let names = self.names();
+        let is_ended = |name: &&String| {
+            now.iter().any(|node| node.name == **name && node.ended_by_itself.is_some())
+        };
+        nodes.iter().filter_map(|at| names.get(*at)).filter(is_ended).cloned().collect()
+    }
+
     /// Number of the process and name of each node that runs on this machine.
     pub fn processes(&self) -> Vec<(u32, String)> {
         self.with(|state| state.nodes.iter().map(|(name, pid)| (*pid, name.clone())).collect())
@@ -119,7 +131,14 @@ mod tests {
 
     fn node(name: &str, pid: Option<u32>) -> NodeDescription {
         let (name, address) = (name.to_owned(), "127.0.0.1:1".to_owned());
-        NodeDescription { name, address, role: None, pid, running: pid.is_some() }
+        NodeDescription {
+            name,
+            address,
+            role: None,
+            pid,
+            running: pid.is_some(),
+            ended_by_itself: None,
+        }
     }
 
     #[test]

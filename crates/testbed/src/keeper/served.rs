@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::protocol::{self, Failed, KeeperReport, Order};
 use super::{END_WITHIN, SOCKET};
 use crate::error::TestbedError;
-use crate::model::Testbed;
+use crate::model::{Description, Testbed};
 
 /// Where the answer to an order goes.
 type Answer = Box<dyn FnMut(&KeeperReport) + Send>;
@@ -46,7 +46,7 @@ pub fn serve() {
     if let Err(error) = listen_on_socket(testbed.root(), tell) {
         return answer(&KeeperReport::Failed(Failed::from(&error)));
     }
-    answer(&KeeperReport::Up(Box::new(testbed.describe())));
+    answer(&described(testbed.as_mut(), detached));
     while let Ok(heard) = heard.recv() {
         match heard {
             Heard::Closed if detached => {}
@@ -55,7 +55,9 @@ pub fn serve() {
                 answer(&KeeperReport::Done);
                 break;
             }
-            Heard::Order(order, mut answer) => answer(&carry_out(testbed.as_mut(), &order)),
+            Heard::Order(order, mut answer) => {
+                answer(&carry_out(testbed.as_mut(), &order, detached))
+            }
         }
     }
 }
@@ -70,9 +72,14 @@ fn first_order(heard: &Receiver<Heard>) -> Option<(String, Answer, bool)> {
     }
 }
 
-fn carry_out(testbed: &mut dyn Testbed, order: &Order) -> KeeperReport {
+/// What the testbed is, and whether its starter holds it up.
+fn described(testbed: &mut dyn Testbed, detached: bool) -> KeeperReport {
+    KeeperReport::Up(Box::new(Description { attached: !detached, ..testbed.describe() }))
+}
+
+fn carry_out(testbed: &mut dyn Testbed, order: &Order, detached: bool) -> KeeperReport {
     let done = match order {
-        Order::Describe => return KeeperReport::Up(Box::new(testbed.describe())),
+        Order::Describe => return described(testbed, detached),
         Order::Nodes => return KeeperReport::Nodes(testbed.nodes()),
         Order::Whole => return KeeperReport::Whole(testbed.whole()),
         Order::Act { nodes, action } => testbed.act_on(nodes, action),

@@ -105,6 +105,36 @@ fn commands_do_what_actions_ask() {
     assert!(!folder.exists());
 }
 
+/// `kill` that hits nothing, and `ready` that needs both nodes.
+#[test]
+fn a_kill_that_kills_nothing_is_not_done_and_nodes_start_together() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("two.toml");
+    let ports = [free_port(), free_port()];
+    let addresses = ports.map(|port| format!("127.0.0.1:{port}"));
+    let nodes = addresses
+        .iter()
+        .zip(["a", "b"])
+        .map(|(address, name)| format!("[[node]]\nname = \"{name}\"\naddress = \"{address}\"\n"));
+    let [a, b] = ports;
+    let both = format!("redis-cli -p {a} ping && redis-cli -p {b} ping");
+    let ready = format!("{COMMANDS}ready = \"{both}\"\ndisk-full = \"true\"\n");
+    let kill = r#"stop = "redis-cli -h $HOST -p $PORT shutdown nosave""#;
+    assert!(ready.contains(kill));
+    let ready = ready.replace(kill, r#"stop = "true""#);
+    let url = format!("url = \"redis+sharded://{}\"\n", addresses.join(","));
+    std::fs::write(&path, url + &ready + &nodes.collect::<String>()).unwrap();
+    let mut testbed = up(&path).unwrap_or_else(|error| panic!("{error}"));
+    let error = act(&mut *testbed, "a", NodeFault::Stop).unwrap_err().to_string();
+    assert!(error.contains(&addresses[0]) && error.contains("goes on"), "{error}");
+    assert!(testbed.nodes()[0].running && listens(&addresses[0]));
+    let all = ["a".to_owned(), "b".to_owned()];
+    testbed.act_on(&all, &NodeFault::Kill.into()).unwrap();
+    assert!(testbed.nodes().iter().all(|node| !node.running));
+    testbed.act_on(&all, &Repair::Start.into()).unwrap();
+    assert!(addresses.iter().all(|address| listens(address)));
+}
+
 #[test]
 fn a_spare_node_takes_part_once_it_is_added() {
     let scratch = tempfile::tempdir().unwrap();

@@ -57,6 +57,13 @@ fn each() -> Vec<Reason> {
         },
         Reason::Steered { changes: 2 },
         Reason::ClocksUncertain { agent: "agent-2 (m)".to_owned(), off: span / 2, of: span },
+        Reason::ServerEnded {
+            node: "redis-2".to_owned(),
+            at: Some(span),
+            how: "signal: 9 (SIGKILL)".to_owned(),
+            in_faults: false,
+        },
+        Reason::TestbedGone,
     ]
 }
 
@@ -89,6 +96,8 @@ fn position(reason: &Reason) -> usize {
         Reason::AgentUnlike { .. } => 23,
         Reason::Steered { .. } => 24,
         Reason::ClocksUncertain { .. } => 25,
+        Reason::ServerEnded { .. } => 26,
+        Reason::TestbedGone => 27,
     }
 }
 

@@ -25,6 +25,15 @@ pub(super) fn of_lost_agents(agents: &[String], of: u64) -> String {
     format!("{count} of {of} agents lost: {who}; what they had written is unknown")
 }
 
+/// Which server ended without an order, when and how.
+pub(super) fn of_ended_server(node: &str, at: Option<Duration>, how: &str) -> String {
+    let when = match at {
+        Some(at) => format!("{} after the phase began", duration_text(at.as_nanos() as f64)),
+        None => "before the phase began".to_owned(),
+    };
+    format!("{node} ended, and no order of the run ended it: {when}, {how}")
+}
+
 /// Which agent is not as the others.
 pub(super) fn of_unlike_agent(agent: &str, unlike: u64, intervals: u64, times: f64) -> String {
     format!(

@@ -55,6 +55,10 @@ pub struct Disturbed {
     pub by_hand: Vec<SteeredResult>,
     /// The nodes that got no requests although they served.
     pub unasked: Vec<UnaskedNode>,
+    /// Nodes whose process no order ended, and how it did.
+    pub ended: Vec<(String, String)>,
+    /// The testbed's keeper is gone.
+    pub is_testbed_gone: bool,
 }
 
 impl<'a> Disturbance<'a> {
@@ -118,12 +122,16 @@ impl<'a> Disturbance<'a> {
     pub fn end(&mut self) -> Disturbed {
         let deeds = self.nemesis.take().map(|(nemesis, _)| nemesis.stop());
         let Deeds { done: faults, by_hand } = deeds.unwrap_or_default();
-        let asked = self.asked.take().zip(self.keeper);
-        let unasked = asked.map(|((asked, start), keeper)| {
-            let nodes = lock(keeper).nodes().unwrap_or_default();
-            asked.unasked(&nodes, &faults, start)
-        });
-        Disturbed { faults, by_hand, unasked: unasked.unwrap_or_default() }
+        let Some((asked, start)) = self.asked.take() else {
+            return Disturbed { faults, by_hand, ..Disturbed::default() };
+        };
+        let nodes = self.keeper.map(|keeper| lock(keeper).nodes());
+        let is_testbed_gone = matches!(nodes, Some(Err(_)))
+            && self.keeper.is_some_and(|keeper| lock(keeper).ended_well());
+        let nodes = nodes.and_then(Result::ok).unwrap_or_default();
+        let unasked = asked.unasked(&nodes, &faults, start);
+        let ended = nodes.into_iter().filter_map(|node| Some((node.name, node.ended_by_itself?)));
+        Disturbed { faults, by_hand, unasked, ended: ended.collect(), is_testbed_gone }
     }
 
     fn tell(&self) {

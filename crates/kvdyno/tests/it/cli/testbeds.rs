@@ -331,3 +331,54 @@ fn ctrl_c_in_a_run_takes_the_testbed_down() {
     running.wait().expect(130);
     assert!(place.folders().is_empty());
 }
+
+/// A run of 4 s on two servers, of which one is there to be ended; the numbers of their processes.
+fn two_servers(place: &Place) -> (Running, Vec<u32>) {
+    let mut running = place.start(
+        "run --records 500 --duration 4s --mix get=100 --set run.warmup=false --events --out r --quiet \
+         --testbed redis-sharded:2",
+    );
+    let timeline = place.scratch.path("r/timeline.csv");
+    let rows = || std::fs::read_to_string(&timeline).unwrap_or_default().lines().count();
+    running.until("load", || rows() > 3);
+    let listed = pids(&place.kvdyno("testbed list").expect(0).out);
+    (running, listed)
+}
+
+/// The reasons of this name of all phases of a result.
+fn reasons(result: &Value, name: &str) -> Vec<Value> {
+    let all = result["runs"][0]["verdict"]["reasons"].as_array().expect("reasons");
+    all.iter().filter(|reason| reason["name"] == name).cloned().collect()
+}
+
+#[test]
+fn a_server_that_ends_by_no_order_is_told_with_time_status_and_log() {
+    let place = Place::new();
+    let (running, servers) = two_servers(&place);
+    kill9(servers[1]);
+    let ended = running.wait();
+    assert_ne!(ended.status.code(), Some(0), "{ended:?}");
+    let result = place.scratch.result("r");
+    let told = reasons(&result, "server-ended");
+    let text = told.first().map_or("", |reason| reason["text"].as_str().expect("a text"));
+    for part in ["redis-2 ended", "s after the phase began", "SIGKILL", "Ready to accept"] {
+        assert!(text.contains(part), "{part}: {result:#}");
+    }
+    let events = std::fs::read_to_string(place.scratch.path("r/events.jsonl")).expect("the file");
+    let told = |line: &&str| line.contains("end of the process of redis-2, by no order");
+    assert_eq!(events.lines().filter(told).count(), 1, "the page shows it");
+}
+
+#[test]
+fn a_testbed_that_is_taken_down_under_a_run_is_told_as_that() {
+    let place = Place::new();
+    let (mut running, servers) = two_servers(&place);
+    told(&place.kvdyno("testbed down --all").expect(0), &["is left", "--force"]);
+    assert!(is_there(servers[0]) && running.is_running());
+    told(&place.kvdyno("testbed down --all --force").expect(0), &["is down"]);
+    let ended = running.wait();
+    assert_ne!(ended.status.code(), Some(0), "{ended:?}");
+    let result = place.scratch.result("r");
+    assert!(!reasons(&result, "testbed-gone").is_empty(), "{result:#}");
+    assert!(reasons(&result, "server-ended").is_empty(), "{result:#}");
+}
