@@ -11,7 +11,10 @@ use std::time::Duration;
 
 use super::protocol::{self, Failed, KeeperReport, Order};
 use super::{END_WITHIN, SOCKET};
+use kvdyno_core::folder::OwnedFolder;
+
 use crate::error::TestbedError;
+use crate::folder;
 use crate::model::{Description, Testbed};
 
 /// Where the answer to an order goes.
@@ -29,7 +32,8 @@ enum Heard {
 pub fn serve() {
     let abort = Arc::new(AtomicBool::new(false));
     let (tell, heard) = channel();
-    listen_to_starter(tell.clone(), Arc::clone(&abort));
+    let is_left = Arc::new(AtomicBool::new(false));
+    listen_to_starter(tell.clone(), Arc::clone(&abort), Arc::clone(&is_left));
     let Some((words, mut answer, detached)) = first_order(&heard) else { return };
     let steps = std::sync::Mutex::new(());
     let told = Box::new(move |step: &crate::site::Step| {
@@ -42,10 +46,17 @@ pub fn serve() {
     };
     if detached {
         leave_starter();
+        is_left.store(true, Ordering::Relaxed);
     }
-    if let Err(error) = listen_on_socket(testbed.root(), tell) {
-        return answer(&KeeperReport::Failed(Failed::from(&error)));
-    }
+    let kind = testbed.describe().kind;
+    let listening = listed(testbed.root(), &kind).and_then(|listed| {
+        listen_on_socket(listed.as_ref().map_or(testbed.root(), OwnedFolder::path), tell)?;
+        Ok(listed)
+    });
+    let _listed = match listening {
+        Ok(listed) => listed,
+        Err(error) => return answer(&KeeperReport::Failed(Failed::from(&error))),
+    };
     answer(&described(testbed.as_mut(), detached));
     while let Ok(heard) = heard.recv() {
         match heard {
@@ -102,7 +113,8 @@ fn leave_starter() {
     let _ = rustix::process::setsid();
 }
 
-fn listen_to_starter(tell: Sender<Heard>, abort: Arc<AtomicBool>) {
+/// Hears the starter's orders. What is set up is given up when the starter goes, unless it has left it to itself.
+fn listen_to_starter(tell: Sender<Heard>, abort: Arc<AtomicBool>, is_left: Arc<AtomicBool>) {
     std::thread::spawn(move || {
         let mut detached = false;
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
@@ -112,7 +124,7 @@ fn listen_to_starter(tell: Sender<Heard>, abort: Arc<AtomicBool>) {
                 return;
             }
         }
-        abort.store(true, Ordering::Relaxed);
+        abort.store(!is_left.load(Ordering::Relaxed), Ordering::Relaxed);
         let _ = tell.send(Heard::Closed);
         if !detached {
             // Whatever the other thread hangs in, this process ends, and the servers with it.
@@ -122,10 +134,18 @@ fn listen_to_starter(tell: Sender<Heard>, abort: Arc<AtomicBool>) {
     });
 }
 
+/// A folder among those of all testbeds, for one whose own folder is where its user wants it: only there is it listed.
+fn listed(root: &Path, kind: &str) -> Result<Option<OwnedFolder>, TestbedError> {
+    let failed = || TestbedError::system("make", "the testbed's folder");
+    let of_all = folder::root().map_err(failed())?;
+    match root.starts_with(of_all.path()) {
+        true => Ok(None),
+        false => of_all.make(kind).map(Some).map_err(failed()),
+    }
+}
+
 fn listen_on_socket(folder: &Path, tell: Sender<Heard>) -> Result<(), TestbedError> {
     let path = folder.join(SOCKET);
-    // One that a killed keeper left in a folder of the user's.
-    let _ = std::fs::remove_file(&path);
     let failed = TestbedError::system("listen on", path.display().to_string());
     let listener = UnixListener::bind(&path).map_err(failed)?;
     std::thread::spawn(move || {

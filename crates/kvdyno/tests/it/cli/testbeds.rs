@@ -172,6 +172,37 @@ fn a_detached_testbed_stays_until_it_is_taken_down() {
     assert!(pids.iter().all(|pid| !is_there(*pid)) && place.folders().is_empty());
 }
 
+/// Its starter is gone, and whatever takes its time is not interrupted.
+#[test]
+fn a_detached_testbed_does_what_an_attached_one_does() {
+    let place = Place::new();
+    for (testbed, faults) in [
+        ("redis-sentinel:3", &["restart redis-1"][..]),
+        ("redis-cluster:3?replicas=0", &["add", "restart redis-4"]),
+        ("etcd:3", &["restart etcd-1", "add", "kill etcd-2", "restart etcd-2"]),
+    ] {
+        place.kvdyno(&format!("testbed up {testbed} --detach")).expect(0);
+        for fault in faults {
+            place.kvdyno(&format!("testbed fault {fault}")).expect(0);
+        }
+        place.kvdyno("testbed down").expect(0);
+        assert!(place.folders().is_empty());
+    }
+}
+
+#[test]
+fn a_testbed_in_a_folder_of_the_users_is_listed_harmed_and_ended_as_any() {
+    let place = Place::new();
+    let folder = place.scratch.path("kept");
+    let up = format!("testbed up redis?folder={} --detach", folder.display());
+    let servers = pids(&place.kvdyno(&up).expect(0).out);
+    told(&place.kvdyno("testbed list").expect(0), &["redis-1", "folder="]);
+    place.kvdyno("testbed fault restart redis-1").expect(0);
+    assert!(!is_there(servers[0]));
+    told(&place.kvdyno("testbed down").expect(0), &["is down"]);
+    assert!(place.folders().is_empty() && folder.join("redis-1").exists());
+}
+
 /// As a run that injects faults does it: over the pipe.
 struct Quiet;
 
