@@ -284,6 +284,8 @@ impl<'a> Session<'a> {
         self.store = usual;
         let ownerless = self.ownerless();
         let account = match &reading {
+            // On a machine that failed absence says nothing.
+            _ if self.cause == Some(EndCause::Internal) => None,
             Some(PhaseOutcome { measure, .. }) if has_read_all(measure.stopped) => {
                 Some(self.accounting.account(&self.context, measure, &how, &ownerless))
             }

@@ -373,6 +373,11 @@ impl Testbed for Described {
         described.collect()
     }
 
+    /// Its machines are not kvdyno's.
+    fn machine_failure(&mut self) -> Option<String> {
+        None
+    }
+
     fn act_on(&mut self, nodes: &[String], action: &NodeAction) -> Result<String, TestbedError> {
         // One that was not added yet cannot be found.
         let names = self.file.nodes.iter().enumerate();

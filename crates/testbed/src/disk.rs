@@ -303,6 +303,17 @@ impl Disks {
         Ok(format!("{} mounted again, its journal replayed", self.form.system()))
     }
 
+    /// Returns what failed below these disks, where no fault was asked for: an image that has no room, a read or
+    /// write of it that its own disk refused, a process of kvdyno's own that is gone. `None` if nothing did.
+    pub fn failure(&mut self) -> Option<String> {
+        let failed = |disk: &mut Disk| {
+            let said = disk.image.as_mut()?.failure()?;
+            let node = name(&disk.folder);
+            Some(format!("{said}; what {node} did after that is no doing of the store"))
+        };
+        self.mounted.iter_mut().find_map(failed)
+    }
+
     fn image(&mut self, folder: &Path) -> Result<&mut Image, TestbedError> {
         let known = self.mounted.iter_mut().find(|known| known.folder == folder);
         let disk = known.ok_or_else(|| no_disk(folder))?;

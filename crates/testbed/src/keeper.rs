@@ -94,6 +94,7 @@ impl Keeper {
                     KeeperReport::Done
                     | KeeperReport::Nodes(_)
                     | KeeperReport::Whole(_)
+                    | KeeperReport::Machine(_)
                     | KeeperReport::Acted(_),
                 ) => {}
                 Err(RecvTimeoutError::Timeout) if watching.interrupted() => {
@@ -131,6 +132,16 @@ impl Keeper {
         match self.ask(&Order::Whole)? {
             KeeperReport::Whole(whole) => Ok(whole),
             other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Returns what failed of the machine below the nodes, or of kvdyno's own parts: this keeper, too. `None` if
+    /// nothing did.
+    pub fn machine_failure(&mut self) -> Option<String> {
+        match self.ask(&Order::Machine) {
+            Ok(KeeperReport::Machine(failed)) => failed,
+            Ok(other) => Some(unexpected(&other).to_string()),
+            Err(error) => Some(error.to_string()),
         }
     }
 
@@ -315,8 +326,13 @@ fn read_reports(from: Option<impl std::io::Read + Send + 'static>) -> Receiver<K
     reports
 }
 
+/// The keeper ended although nobody told it to: its servers did so with it, whatever they are.
 fn gone() -> TestbedError {
-    TestbedError::Node("the testbed's keeper is gone, and its servers with it".to_owned())
+    TestbedError::Machine(
+        "the testbed's keeper, a process of kvdyno's own, was killed or ended, and its servers with it: see \
+         whether the machine ran out of memory (`dmesg`), and run it again"
+            .to_owned(),
+    )
 }
 
 fn acted(report: KeeperReport) -> Result<String, TestbedError> {
@@ -327,5 +343,27 @@ fn acted(report: KeeperReport) -> Result<String, TestbedError> {
 }
 
 fn unexpected(report: &KeeperReport) -> TestbedError {
-    TestbedError::Node(format!("the testbed's keeper answers something else: {report:?}"))
+    TestbedError::Machine(format!("the testbed's keeper answers something else: {report:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nobody;
+
+    impl Watching for Nobody {
+        fn step(&mut self, _: &Step) {}
+
+        fn interrupted(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_keeper_that_ends_in_the_set_up_is_no_wrong_word_of_the_user() {
+        let program = (Path::new("/bin/sh"), &["-c", "read order; exit 0"][..]);
+        let gone = Keeper::start(program, "redis", false, &mut Nobody).err().unwrap();
+        assert!(gone.is_of_machine() && !gone.is_usage(), "{gone}");
+    }
 }

@@ -92,6 +92,10 @@ pub trait Testbed {
     /// where the servers cannot tell.
     fn whole(&mut self) -> Option<Result<(), String>>;
 
+    /// Returns what failed of the machine below the nodes, or of kvdyno's own parts there: a node on it may do
+    /// whatever it wants, and is not to blame. `None` if nothing did.
+    fn machine_failure(&mut self) -> Option<String>;
+
     /// Adds a node to the running system; returns its name when it belongs to it.
     ///
     /// # Errors

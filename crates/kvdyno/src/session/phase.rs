@@ -28,12 +28,24 @@ use crate::existing::Existing;
 use crate::exit::Failure;
 use crate::fleet::LatestUse;
 use crate::output::Output;
-use crate::testbed::{Disturbance, Disturbed, Surroundings};
+use crate::testbed::{Disturbance, Disturbed, Surroundings, lock};
 use crate::writers::name_writers;
 
 impl Session<'_> {
     /// Carries a phase out; `None` if it could not begin.
     pub(super) fn phase(&mut self, phase: &PhasePlan, output: &Output) -> Option<PhaseOutcome> {
+        let outcome = self.carry_out(phase, output);
+        // Whatever the store did then: what it stands on is to blame.
+        let failed = self.keeper.as_ref().and_then(|keeper| lock(keeper).machine_failure());
+        if let Some(message) = failed.filter(|_| self.status != Status::Interrupted) {
+            let message = format!("phase {}: {message}; what was measured is kept", phase.name);
+            self.cause = Some(EndCause::Internal);
+            self.status = Status::Failed { message };
+        }
+        outcome
+    }
+
+    fn carry_out(&mut self, phase: &PhasePlan, output: &Output) -> Option<PhaseOutcome> {
         let mut outcome = match self.load(phase, output) {
             Ok(outcome) => outcome,
             Err(error) => {

@@ -7,7 +7,7 @@ use kvdyno_core::evidence::{Exposure, FaultClass};
 use kvdyno_core::store::Durability;
 use kvdyno_core::workload::fault::{BIT_ROT, DISK_LIES, Fate, POWER, Repair};
 
-use crate::result::{FaultResult, PhaseResult, StoreRun, TestbedNode};
+use crate::result::{EndCause, FaultResult, PhaseResult, StoreRun, TestbedNode};
 
 /// The role of a node that holds no data.
 const OBSERVER: &str = "observer";
@@ -68,6 +68,12 @@ impl<'a> History<'a> {
             cuts.any(|cut| when(&cut) >= lie)
         };
         self.disk_rotted(until) || lie.is_some_and(cut_after)
+    }
+
+    /// Returns true if a part of kvdyno, or the machine below the nodes, had failed by the end of a phase. It ends the run, so
+    /// that the last phase met it.
+    pub fn machine_failed(&self, until: usize) -> bool {
+        self.run.cause == Some(EndCause::Internal) && until + 1 >= self.run.phases.len()
     }
 
     /// Returns true if bits of the disk had flipped by the end of a phase.

@@ -10,7 +10,9 @@ pub(crate) fn reason_text(reason: Reason) -> &'static str {
         Reason::RepairFailed => "a node did not come back",
         Reason::StillStarting => "a repair was not done in time",
         Reason::DiskLied => "the disk did not keep what was synced",
-        Reason::MachineFailed => "the measurement is invalid",
+        Reason::MachineFailed => {
+            "the machine or a part of kvdyno failed, or the measurement is invalid"
+        }
         Reason::LostBefore => "something was gone before",
         Reason::Overwritten => "losses of what was written over are not seen",
         Reason::NotReadBack => "records were not read back",

@@ -61,6 +61,8 @@ enum Order {
         seed: u64,
     },
     End(DiskTrouble),
+    /// Say what its image refused.
+    Failure,
 }
 
 /// What was done, in words; or why not.
@@ -155,6 +157,14 @@ impl Device {
     /// As [`Device::cut`]; if it did not.
     pub fn end(&mut self, trouble: DiskTrouble) -> io::Result<String> {
         self.ask(&Order::End(trouble))
+    }
+
+    /// Returns what its image refused, if it refused anything.
+    ///
+    /// # Errors
+    /// That it is gone.
+    pub fn failure(&mut self) -> io::Result<Option<String>> {
+        self.ask(&Order::Failure).map(|said| Some(said).filter(|said| !said.is_empty()))
     }
 
     fn ask(&mut self, order: &Order) -> io::Result<String> {

@@ -378,9 +378,92 @@ fn a_device_whose_process_is_killed_keeps_nobody_waiting() {
     assert!(refused.is_some());
     let gone = disks.misbehave(&folder, Misbehaviour::Lies, 0).unwrap_err().to_string();
     assert!(gone.contains("the process that serves it is gone"), "{gone}");
+    let failed = disks.failure().unwrap();
+    assert!(failed.contains("the process of kvdyno's own that serves the disk"), "{failed}");
     drop(disks);
     assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
     assert!(!Path::new(&format!("/proc/{process}")).exists());
+}
+
+/// Makes a folder in memory of so many MiB where an image is to lie. The mount namespace is the calling thread's.
+fn folder_of(megabytes: u64) -> (tempfile::TempDir, PathBuf) {
+    apart().unwrap();
+    let root = tempfile::tempdir().unwrap();
+    mount_memory(megabytes << 20, root.path()).unwrap();
+    let folder = root.path().join("node-1");
+    fs::create_dir(&folder).unwrap();
+    (root, folder)
+}
+
+/// Fills the folder in which an image lies, and has the image lack what it had been given.
+fn spoil(root: &Path, image: &File) {
+    let all = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+    rustix::fs::fallocate(image, all, 0, 300 << 20).unwrap();
+    let mut filler = File::create(root.join("filler")).unwrap();
+    while filler.write_all(&[1; 1 << 16]).is_ok() {}
+}
+
+/// What the folder of an image lacks is told with the size that it needs, before anything is made.
+#[test]
+#[ignore = "needs mounts and devices"]
+fn an_image_for_which_there_is_no_room_is_refused_with_its_size() {
+    for can_misbehave in [false, true] {
+        let (root, folder) = folder_of(200);
+        let form = DiskForm::Real(FileSystem::Ext4, 300 << 20);
+        let mut disks = Disks::make(form, can_misbehave).unwrap();
+        let refused = disks.mount(&folder).unwrap_err();
+        assert!(refused.is_of_machine() && !refused.is_usage(), "{refused}");
+        let told = refused.to_string();
+        assert!(told.contains("an image of 300MiB") && told.contains("are free"), "{told}");
+        drop(disks);
+        unmount(root.path(), UnmountFlags::DETACH).unwrap();
+    }
+}
+
+/// Whoever fills the folder of an image takes nothing from the store: all of it was allocated.
+#[test]
+#[ignore = "needs mounts and devices"]
+fn a_folder_that_fills_up_below_an_image_takes_nothing_from_the_store() {
+    for can_misbehave in [false, true] {
+        let (root, folder) = folder_of(320);
+        let form = DiskForm::Real(FileSystem::Ext4, 300 << 20);
+        let mut disks = Disks::make(form, can_misbehave).unwrap();
+        disks.mount(&folder).unwrap();
+        let mut filler = File::create(root.path().join("filler")).unwrap();
+        while filler.write_all(&[1; 1 << 16]).is_ok() {}
+        let mut file = File::create(folder.join("store")).unwrap();
+        for _ in 0..200 {
+            file.write_all(&[7; 1 << 20]).unwrap();
+        }
+        file.sync_all().unwrap();
+        assert_eq!(disks.failure(), None);
+        drop((file, disks));
+        unmount(root.path(), UnmountFlags::DETACH).unwrap();
+    }
+}
+
+/// What an image refuses all the same is the machine's failure, and named; a fault that was asked for is none.
+#[test]
+#[ignore = "needs mounts and devices"]
+fn what_fails_below_a_disk_is_told_of_the_machine() {
+    for can_misbehave in [false, true] {
+        let (root, folder) = folder_of(320);
+        let form = DiskForm::Real(FileSystem::Ext4, 300 << 20);
+        let mut disks = Disks::make(form, can_misbehave).unwrap();
+        disks.mount(&folder).unwrap();
+        if can_misbehave {
+            disks.misbehave(&folder, Misbehaviour::Error(Access::Writes), 0).unwrap();
+            assert!(overwrite(&folder, b'a', true).is_err());
+            assert_eq!(disks.failure(), None);
+            disks.mend(&folder, DiskTrouble::Error).unwrap();
+        }
+        spoil(root.path(), disks.image(&folder).unwrap().backing_file());
+        assert!(overwrite(&folder, b'b', true).is_err());
+        let failed = disks.failure().unwrap();
+        assert!(failed.contains("node-1") && failed.contains("300MiB"), "{failed}");
+        drop(disks);
+        unmount(root.path(), UnmountFlags::DETACH).unwrap();
+    }
 }
 
 #[test]

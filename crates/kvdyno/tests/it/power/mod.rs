@@ -2,6 +2,7 @@
 //! synced; of Redis what its setting says. docs/TRUTH.md, docs/FAULTS.md.
 
 mod known;
+mod own_parts;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -51,6 +51,8 @@ struct State {
     off: bool,
     wrong: Vec<Wrong>,
     cache: Cache,
+    /// What the image refused first: no fault of those that are asked for.
+    refused: Option<String>,
 }
 
 /// A device.
@@ -119,7 +121,7 @@ impl Disk {
             Order::Cut { lose, seed } => {
                 state.off = true;
                 let cut = state.cache.cut(&self.image, lose, seed);
-                let kept = cut.map_err(|error| error.to_string())?;
+                let kept = cut.map_err(|error| state.note(&error))?;
                 Ok(match lose {
                     Lose::Unwritten => String::new(),
                     Lose::Some => format!(
@@ -141,6 +143,7 @@ impl Disk {
             }
             Order::Begin { how, seed } => state.begin(how, seed),
             Order::End(trouble) => state.end(trouble),
+            Order::Failure => Ok(state.refused.clone().unwrap_or_default()),
         };
         self.goes_on.notify_all();
         told
@@ -172,7 +175,7 @@ impl Disk {
     fn read(&self, offset: u64, size: u32) -> Result<Vec<u8>, Errno> {
         drop(self.turn(Access::Reads)?);
         let mut data = vec![0; (u64::from(size).min(self.bytes.saturating_sub(offset))) as usize];
-        self.image.read_exact_at(&mut data, offset).map_err(|_| Errno::EIO)?;
+        self.image.read_exact_at(&mut data, offset).map_err(|error| self.state().refuse(&error))?;
         self.state().rot(Access::Reads, offset, &mut data);
         Ok(data)
     }
@@ -182,7 +185,7 @@ impl Disk {
         let mut stored = data.to_vec();
         state.rot(Access::Writes, offset, &mut stored);
         let written = state.cache.write(&self.image, offset, &stored);
-        written.map(|()| data.len() as u32).map_err(|_| Errno::EIO)
+        written.map(|()| data.len() as u32).map_err(|error| state.refuse(&error))
     }
 
     fn flush(&self) -> Result<(), Errno> {
@@ -219,6 +222,17 @@ impl Disk {
 }
 
 impl State {
+    /// Keeps what the image refused first; says it.
+    fn note(&mut self, error: &io::Error) -> String {
+        self.refused.get_or_insert_with(|| error.to_string());
+        error.to_string()
+    }
+
+    fn refuse(&mut self, error: &io::Error) -> Errno {
+        self.note(error);
+        Errno::EIO
+    }
+
     fn of(&mut self, trouble: DiskTrouble) -> Option<&mut Wrong> {
         self.wrong.iter_mut().find(|wrong| wrong.how.trouble() == trouble)
     }
