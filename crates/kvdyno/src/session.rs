@@ -75,6 +75,8 @@ pub struct Session<'a> {
     probing: bool,
     /// Nodes that their last repair did not bring back, and how that went.
     not_back: BTreeMap<String, String>,
+    /// Faults have ended processes of the store or cut its power.
+    was_ended: bool,
     /// Who carries the load, if not this process.
     fleet: Option<FleetInUse>,
     /// Lost agents that the verdict has.
@@ -135,6 +137,7 @@ impl<'a> Session<'a> {
             cause: None,
             probing: false,
             not_back: BTreeMap::new(),
+            was_ended: false,
         })
     }
 

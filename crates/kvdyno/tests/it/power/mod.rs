@@ -433,22 +433,31 @@ fn a_served_engine_keeps_what_it_promises_when_its_power_is_cut() {
         let mut served = served.filter(|setting| setting[0] == "served by");
         let said = served.next().and_then(|setting| setting[1].as_str()).unwrap_or_default();
         assert!(said.ends_with("figures are of engine and wire"), "{store}");
-        let (name, level) = (store["name"].clone(), store["durability"]["level"].clone());
-        (name, level, cut.lost(), number_at(&cut.writes, "acknowledged"))
+        let durability = &store["durability"];
+        let (name, level) = (store["name"].clone(), durability["level"].clone());
+        (
+            name,
+            level,
+            durability["checked"].clone(),
+            cut.lost(),
+            number_at(&cut.writes, "acknowledged"),
+        )
     };
     for engine in ["fjall", "redb"] {
-        let (name, level, lost, acknowledged) = lost(&format!("engine:{engine}?durability=power"));
-        assert_eq!((name, level), (engine.into(), "power-loss".into()));
+        let (name, level, checked, lost, acknowledged) =
+            lost(&format!("engine:{engine}?durability=power"));
+        assert_eq!((name, level, checked), (engine.into(), "power-loss".into(), true.into()));
         assert!(lost == 0 && acknowledged > 200, "{engine}: {lost} of {acknowledged}");
     }
     // An engine of the user's own, without batches.
     let bench = Bench::new();
     let library = sqlite(&bench);
-    let (name, level, gone, acknowledged) =
+    let (name, level, checked, gone, acknowledged) =
         lost(&format!("engine:plugin?library={library}&durability=power"));
-    assert_eq!((name, level), ("sqlite".into(), "power-loss".into()));
+    // It says so of itself.
+    assert_eq!((name, level, checked), ("sqlite".into(), "power-loss".into(), false.into()));
     assert!(gone == 0 && acknowledged > 100, "sqlite: {gone} of {acknowledged}");
-    let (_, level, lost, acknowledged) = lost("engine:fjall?durability=process");
+    let (_, level, _, lost, acknowledged) = lost("engine:fjall?durability=process");
     assert_eq!(level, "process-kill");
     assert!(lost > 0 && lost <= acknowledged, "{lost} of {acknowledged}");
 }
