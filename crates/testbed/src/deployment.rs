@@ -9,6 +9,7 @@ use std::time::Duration;
 use kvdyno_core::workload::fault::NodeAction;
 
 use crate::acting;
+use crate::cut_figures::CutFigures;
 use crate::described::{self, Described};
 use crate::disk::Disks;
 use crate::error::TestbedError;
@@ -164,6 +165,10 @@ impl Testbed for Deployment {
 
     fn machine_failure(&mut self) -> Option<String> {
         self.site.disks_mut().and_then(|mut disks| disks.failure())
+    }
+
+    fn take_cut(&mut self) -> Option<CutFigures> {
+        self.site.take_cut()
     }
 
     fn add_node(&mut self) -> Result<String, TestbedError> {

@@ -16,6 +16,7 @@ use kvdyno_core::workload::fault::{
     ADD, Fate, FaultField, FieldForm, FieldValue, KILL, NodeAction, NodeFault, Repair,
 };
 
+use crate::cut_figures::CutFigures;
 use crate::error::TestbedError;
 use crate::folder;
 use crate::model::{Description, NodeDescription, Testbed, find};
@@ -371,6 +372,10 @@ impl Testbed for Described {
             running: matches!(state, State::Running | State::Paused),
         });
         described.collect()
+    }
+
+    fn take_cut(&mut self) -> Option<CutFigures> {
+        None
     }
 
     /// Its machines are not kvdyno's.

@@ -20,6 +20,7 @@ use kvdyno_core::workload::fault::NodeAction;
 pub use protocol::{KeeperReport, Order};
 pub use served::serve;
 
+use crate::cut_figures::CutFigures;
 use crate::error::TestbedError;
 use crate::model::{Description, NodeDescription};
 use crate::site::Step;
@@ -95,6 +96,7 @@ impl Keeper {
                     | KeeperReport::Nodes(_)
                     | KeeperReport::Whole(_)
                     | KeeperReport::Machine(_)
+                    | KeeperReport::Cut(_)
                     | KeeperReport::Acted(_),
                 ) => {}
                 Err(RecvTimeoutError::Timeout) if watching.interrupted() => {
@@ -142,6 +144,17 @@ impl Keeper {
             Ok(KeeperReport::Machine(failed)) => failed,
             Ok(other) => Some(unexpected(&other).to_string()),
             Err(error) => Some(error.to_string()),
+        }
+    }
+
+    /// Returns the figures of the last cut of power, once; `None` if there was none since.
+    ///
+    /// # Errors
+    /// [`TestbedError`] if the keeper is gone.
+    pub fn take_cut(&mut self) -> Result<Option<CutFigures>, TestbedError> {
+        match self.ask(&Order::Cut)? {
+            KeeperReport::Cut(cut) => Ok(cut),
+            other => Err(unexpected(&other)),
         }
     }
 

@@ -7,6 +7,7 @@ use kvdyno_core::ground::hints::hint;
 use kvdyno_core::workload::fault::NodeAction;
 use serde::{Deserialize, Serialize};
 
+use crate::cut_figures::CutFigures;
 use crate::error::TestbedError;
 use crate::network::OwnNetwork;
 use crate::pin::Pinned;
@@ -95,6 +96,9 @@ pub trait Testbed {
     /// Returns what failed of the machine below the nodes, or of kvdyno's own parts there: a node on it may do
     /// whatever it wants, and is not to blame. `None` if nothing did.
     fn machine_failure(&mut self) -> Option<String>;
+
+    /// Returns the figures of the last cut of power, once; `None` if there was none since.
+    fn take_cut(&mut self) -> Option<CutFigures>;
 
     /// Adds a node to the running system; returns its name when it belongs to it.
     ///

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-use super::device::Device;
+use super::device::{Device, Said};
 use super::loop_device::{LoopDevice, await_free};
 use crate::disk_form::FileSystem;
 use crate::error::TestbedError;
@@ -151,9 +151,9 @@ impl Image {
     ///
     /// # Errors
     /// What the system says; [`io::ErrorKind::Unsupported`] if there is no disk that can lose anything.
-    pub fn cut(&mut self, lose: Lose, seed: u64) -> io::Result<Option<String>> {
+    pub fn cut(&mut self, lose: Lose, seed: u64) -> io::Result<Option<Said>> {
         match &mut self.below {
-            Some(device) => Ok(Some(device.cut(lose, seed)?).filter(|told| !told.is_empty())),
+            Some(device) => Ok(Some(device.cut(lose, seed)?).filter(|said| !said.text.is_empty())),
             None if lose == Lose::Unwritten => Ok(None),
             None => Err(io::ErrorKind::Unsupported.into()),
         }
@@ -173,6 +173,11 @@ impl Image {
     /// As [`Image::cut`].
     pub fn mend(&mut self, trouble: DiskTrouble) -> io::Result<String> {
         self.below()?.end(trouble)
+    }
+
+    /// The disk below, if there is one that can hold flushes.
+    pub fn device(&mut self) -> Option<&mut Device> {
+        self.below.as_mut()
     }
 
     fn below(&mut self) -> io::Result<&mut Device> {
@@ -307,22 +312,26 @@ fn shown(folder: &Path) -> String {
     format!("{}.{}", last(folder.parent()), last(Some(folder)))
 }
 
-/// What of the files below `folder` lies in memory alone; `None` where the kernel does not tell (before 6.5).
-pub(super) fn unwritten(folder: &Path) -> Option<Unwritten> {
+/// Opens every file below `folder`, to be asked of once its file system opens none any more.
+pub(super) fn open_all(folder: &Path) -> Vec<File> {
+    let mut open = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => open.extend(open_all(&entry.path())),
+            Ok(kind) if kind.is_file() => open.extend(File::open(entry.path())),
+            _ => {}
+        }
+    }
+    open
+}
+
+/// What of these files lies in memory alone; `None` where the kernel does not tell (before 6.5).
+pub(super) fn unwritten(files: &[File]) -> Option<Unwritten> {
     let mut sum = Unwritten::default();
-    for entry in fs::read_dir(folder).ok()?.flatten() {
-        let Ok(kind) = entry.file_type() else { continue };
-        let more = match (kind.is_dir(), kind.is_file()) {
-            (true, _) => unwritten(&entry.path())?,
-            (_, true) => {
-                let Ok(file) = File::open(entry.path()) else { continue };
-                let bytes = dirty(&file)?;
-                Unwritten { bytes, files: u64::from(bytes > 0) }
-            }
-            _ => continue,
-        };
-        sum.bytes += more.bytes;
-        sum.files += more.files;
+    for file in files {
+        let bytes = dirty(file)?;
+        sum.bytes += bytes;
+        sum.files += u64::from(bytes > 0);
     }
     Some(sum)
 }

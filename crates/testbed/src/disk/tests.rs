@@ -153,7 +153,10 @@ fn cut_after(steps: usize, disks: &mut Disks, folder: &Path, (lose, seed): (Lose
 /// Its power is cut, and it gets it back.
 fn cut(disks: &mut Disks, folder: &Path, lose: Lose, seed: u64) -> String {
     let folders = [folder.to_owned()];
-    let told = disks.shut_down(&folders, lose, seed).unwrap();
+    let held = disks.hold(&folders).unwrap();
+    assert_eq!(held.skew.is_some(), disks.can_misbehave);
+    let ShutDown { told, undecided, .. } = disks.shut_down(&folders, held, lose, seed).unwrap();
+    assert_eq!(undecided.is_some(), lose != Lose::Unwritten);
     assert!(told.contains("journal not flushed"), "{told}");
     let kept = ["", " kept, seed", " kept, seed", "last flush taken"][lose as usize];
     assert!(told.contains(kept), "{told}");
@@ -312,6 +315,38 @@ fn a_disk_loses_what_it_had_not_flushed_as_it_is_told() {
     overwrite(&folder, b'i', true).unwrap();
     cut(&mut disks, &folder, Lose::Unflushed, 0);
     assert_eq!(pages(&folder, b'i'), (PAGES, 0));
+}
+
+/// Whoever syncs when the power is about to be cut is not answered, so that what it wrote is undecided; and a cut of which
+/// nothing comes lets it go on.
+#[test]
+#[ignore = "needs mounts and devices"]
+fn no_flush_ends_once_flushes_are_held() {
+    let (mut disks, _root, folder) = disk(FileSystem::Ext4, true);
+    let folders = [folder.clone()];
+    overwrite(&folder, b'a', true).unwrap();
+    let write = |byte| {
+        let folder = folder.clone();
+        std::thread::spawn(move || overwrite(&folder, byte, true))
+    };
+    let held = disks.hold(&folders).unwrap();
+    assert!(held.skew.is_some());
+    let writer = write(b'b');
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(!writer.is_finished(), "its flush was answered");
+    drop(held);
+    disks.let_go(&folders);
+    writer.join().unwrap().unwrap();
+    let held = disks.hold(&folders).unwrap();
+    let writer = write(b'c');
+    std::thread::sleep(Duration::from_millis(100));
+    let ShutDown { undecided, in_memory, .. } =
+        disks.shut_down(&folders, held, Lose::Torn, 1).unwrap();
+    assert!(writer.join().unwrap().is_err(), "it was told that it had synced");
+    assert!(undecided >= Some((PAGES * PAGE / 512) as u64), "{undecided:?} sectors");
+    assert_eq!(in_memory.unwrap_or(0), 0, "all of it was handed over");
+    disks.unmount(&folders).unwrap();
+    disks.mount_again(&folders).unwrap();
 }
 
 /// What is refused is refused to whoever asks, and what rots is told.

@@ -4,6 +4,7 @@ use kvdyno_core::workload::fault::NodeAction;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::cut_figures::CutFigures;
 use crate::error::TestbedError;
 use crate::model::{Description, NodeDescription};
 use crate::site::Step;
@@ -37,6 +38,8 @@ pub enum Order {
     Whole,
     /// Say what failed of the machine below the nodes, or of kvdyno's own parts there.
     Machine,
+    /// Give the figures of the last cut of power.
+    Cut,
     /// End all of it.
     End,
 }
@@ -55,6 +58,8 @@ pub enum KeeperReport {
     Whole(Option<Result<(), String>>),
     /// What failed of the machine, or of kvdyno's own parts below the nodes; `None` if nothing did.
     Machine(Option<String>),
+    /// Figures of the last cut of power; `None` if there was none since they were asked for.
+    Cut(Option<CutFigures>),
     /// The order is carried out.
     Done,
     /// Something was done to nodes, and by which means; or a node was added, and its name.

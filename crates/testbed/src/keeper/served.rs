@@ -75,6 +75,7 @@ fn carry_out(testbed: &mut dyn Testbed, order: &Order) -> KeeperReport {
         Order::Describe => return KeeperReport::Up(Box::new(testbed.describe())),
         Order::Nodes => return KeeperReport::Nodes(testbed.nodes()),
         Order::Whole => return KeeperReport::Whole(testbed.whole()),
+        Order::Cut => return KeeperReport::Cut(testbed.take_cut()),
         Order::Machine => return KeeperReport::Machine(testbed.machine_failure()),
         Order::Act { nodes, action } => testbed.act_on(nodes, action),
         Order::AddNode => testbed.add_node(),

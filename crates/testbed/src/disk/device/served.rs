@@ -18,8 +18,8 @@ use fuser::{
 use kvdyno_core::ground::random::Random;
 use kvdyno_core::workload::fault::{Access, DiskTrouble, Lose, Misbehaviour};
 
-use super::cache::Cache;
-use super::{Answer, DESCRIPTORS, Order, PIECE};
+use super::cache::{Cache, Kept};
+use super::{Answer, DESCRIPTORS, Order, PIECE, Said};
 
 /// The file's own number; the folder that it lies in has 1.
 const DISK: INodeNo = INodeNo(2);
@@ -49,6 +49,8 @@ struct Wrong {
 #[derive(Debug, Default)]
 struct State {
     off: bool,
+    /// Power is about to be cut: no flush is answered any more.
+    held: bool,
     wrong: Vec<Wrong>,
     cache: Cache,
     /// What the image refused first: no fault of those that are asked for.
@@ -118,27 +120,17 @@ impl Disk {
     fn carry_out(&self, order: Order) -> Answer {
         let mut state = self.state();
         let told = match order {
+            Order::Hold => {
+                state.held = true;
+                Ok(String::new())
+            }
             Order::Cut { lose, seed } => {
-                state.off = true;
-                let cut = state.cache.cut(&self.image, lose, seed);
-                let kept = cut.map_err(|error| state.note(&error))?;
-                Ok(match lose {
-                    Lose::Unwritten => String::new(),
-                    Lose::Some => format!(
-                        "of {} writes since the disk's last flush {} kept, seed {seed}",
-                        kept.writes, kept.kept
-                    ),
-                    Lose::Torn => format!(
-                        "of {} sectors of {} writes since the disk's last flush {} kept, seed {seed}",
-                        kept.pieces, kept.writes, kept.kept
-                    ),
-                    Lose::Unflushed => {
-                        format!("{} writes since the disk's last flush taken", kept.writes)
-                    }
-                })
+                let kept = state.cut(&self.image, lose, seed)?;
+                self.goes_on.notify_all();
+                return Ok(Said { undecided: kept.pieces, text: kept.told(lose, seed) });
             }
             Order::On => {
-                state.off = false;
+                (state.off, state.held) = (false, false);
                 Ok(String::new())
             }
             Order::Begin { how, seed } => state.begin(how, seed),
@@ -146,7 +138,7 @@ impl Disk {
             Order::Failure => Ok(state.refused.clone().unwrap_or_default()),
         };
         self.goes_on.notify_all();
-        told
+        told.map(|text| Said { text, undecided: 0 })
     }
 
     /// Lets what is asked wait as long as the disk takes longer. With the state when it is its turn, or with why not.
@@ -161,6 +153,11 @@ impl Disk {
         }
         if !state.off && state.happened(DiskTrouble::Stall) {
             let waits = |state: &mut State| !state.off && state.how(DiskTrouble::Stall).is_some();
+            let waited = self.goes_on.wait_while(state, waits);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        if access == Access::Flushes {
+            let waits = |state: &mut State| state.held && !state.off;
             let waited = self.goes_on.wait_while(state, waits);
             state = waited.unwrap_or_else(PoisonError::into_inner);
         }
@@ -233,6 +230,13 @@ impl State {
         Errno::EIO
     }
 
+    /// Takes and gives nothing from now on, and loses what it is to lose.
+    fn cut(&mut self, image: &File, lose: Lose, seed: u64) -> Result<Kept, String> {
+        self.off = true;
+        let cut = self.cache.cut(image, lose, seed);
+        cut.map_err(|error| self.note(&error))
+    }
+
     fn of(&mut self, trouble: DiskTrouble) -> Option<&mut Wrong> {
         self.wrong.iter_mut().find(|wrong| wrong.how.trouble() == trouble)
     }
@@ -275,7 +279,7 @@ impl State {
         }
     }
 
-    fn begin(&mut self, how: Misbehaviour, seed: u64) -> Answer {
+    fn begin(&mut self, how: Misbehaviour, seed: u64) -> Result<String, String> {
         if self.how(how.trouble()).is_some() {
             return Err("its disk does so already".to_owned());
         }
@@ -293,7 +297,7 @@ impl State {
         })
     }
 
-    fn end(&mut self, trouble: DiskTrouble) -> Answer {
+    fn end(&mut self, trouble: DiskTrouble) -> Result<String, String> {
         let place = self.wrong.iter().position(|wrong| wrong.how.trouble() == trouble);
         let Some(place) = place else {
             return Err("its disk does not do so".to_owned());
@@ -306,6 +310,23 @@ impl State {
             Misbehaviour::Error(of) => format!("{times} {} were refused", of.word()),
             Misbehaviour::Rot { of, .. } => rotten(of, times, &places),
         })
+    }
+}
+
+impl Kept {
+    /// Describes it in words; nothing where the disk keeps whatever it was handed.
+    fn told(self, lose: Lose, seed: u64) -> String {
+        let Kept { writes, pieces, kept } = self;
+        match lose {
+            Lose::Unwritten => String::new(),
+            Lose::Some => {
+                format!("of {writes} writes since the disk's last flush {kept} kept, seed {seed}")
+            }
+            Lose::Torn => format!(
+                "of {pieces} sectors of {writes} writes since the disk's last flush {kept} kept, seed {seed}"
+            ),
+            Lose::Unflushed => format!("{writes} writes since the disk's last flush taken"),
+        }
     }
 }
 
