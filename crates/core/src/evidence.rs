@@ -108,6 +108,10 @@ pub struct Exposure {
     pub nodes: u64,
     /// Most of them that were dark at one moment.
     pub together: u64,
+    /// Moments at which anything was in memory or in a disk's cache alone, of cuts of power; `None` where that is not known
+    /// of all.
+    #[serde(default)]
+    pub with_stake: Option<u64>,
 }
 
 impl Exposure {

@@ -78,6 +78,8 @@ pub struct Session<'a> {
     not_back: BTreeMap<String, String>,
     /// Faults were injected.
     has_faults: bool,
+    /// Faults have ended processes of the store or cut its power.
+    was_ended: bool,
     /// Who carries the load, if not this process.
     fleet: Option<FleetInUse>,
     /// Lost agents that the verdict has.
@@ -139,6 +141,7 @@ impl<'a> Session<'a> {
             probing: false,
             not_back: BTreeMap::new(),
             has_faults: false,
+            was_ended: false,
         })
     }
 
@@ -288,6 +291,8 @@ impl<'a> Session<'a> {
         self.store = usual;
         let ownerless = self.ownerless();
         let account = match &reading {
+            // On a machine that failed absence says nothing.
+            _ if self.cause == Some(EndCause::Internal) => None,
             Some(PhaseOutcome { measure, .. }) if has_read_all(measure.stopped) => {
                 Some(self.accounting.account(&self.context, measure, &how, &ownerless))
             }

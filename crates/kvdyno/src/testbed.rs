@@ -33,7 +33,7 @@ pub use disclosed::disclosed;
 pub use fitting::{fitted, store_of};
 pub use nemesis::{Deed, Disturbance, Disturbed, Surroundings};
 pub use node_processes::NodeProcesses;
-pub use shared_keeper::SharedKeeper;
+pub use shared_keeper::{SharedKeeper, lock};
 
 use crate::exit::{Exit, Failure};
 use crate::signals;
@@ -85,7 +85,7 @@ fn up(words: &str, detach: bool) -> Result<Exit, Failure> {
     match wait(&around, &interrupt) {
         true => Ok(Exit::Done),
         false => {
-            Err(Failure::unavailable("the testbed is gone, its keeper has ended; start it again"))
+            Err(Failure::internal("the testbed is gone, its keeper has ended; start it again"))
         }
     }
 }
@@ -252,6 +252,7 @@ fn install(kinds: &[String]) -> Result<Exit, Failure> {
 fn about(error: TestbedError) -> Failure {
     match error {
         TestbedError::Interrupted => Failure::interrupted(),
+        error if error.is_of_machine() => Failure::internal(error),
         error if error.is_usage() => Failure::usage(error),
         error => Failure::unavailable(error),
     }

@@ -1,5 +1,7 @@
 //! What every output says in the same words: stamps, figures, faults, histories, reasons, promises.
 
+use std::collections::BTreeMap;
+
 use kvdyno_core::evidence::Claimed;
 use kvdyno_core::store::{Certainty, FigureUnit};
 use kvdyno_core::verify::{AnomalyKind, Tally};
@@ -167,9 +169,28 @@ pub(crate) fn promises(run: &StoreRun) -> (String, String) {
     let cuts = evidence::of_run(run, Claimed::SurvivesPowerLoss);
     let durable = match cuts.filter(|cuts| cuts.exposure.moments > 0) {
         None => format!("{level} ({})", durability.told()),
-        Some(cuts) => format!("{level} ({}; {})", durability.told(), evidence::cut_text(&cuts)),
+        Some(cuts) => {
+            let (text, shut) = (evidence::cut_text(&cuts), shut_text(run).unwrap_or_default());
+            format!("{level} ({}; {text}{shut})", durability.told())
+        }
     };
     (durable, format!("{} ({})", consistency.level.describe(), consistency.told()))
+}
+
+/// Describes how long it took from the freeze of processes until their file systems were shut, of cuts without a disk that
+/// holds flushes: syncs under way may have ended meanwhile. `None` where there was no such cut.
+fn shut_text(run: &StoreRun) -> Option<String> {
+    let phases = run.phases.iter().enumerate();
+    let cuts = phases.flat_map(|(at, phase)| phase.faults.iter().map(move |fault| (at, fault)));
+    let cuts = cuts.filter_map(|(at, fault)| Some(((at, fault.began_ns), fault.cut.as_ref()?)));
+    let without = cuts.filter(|(_, cut)| cut.held_within_ns.is_none());
+    let each: BTreeMap<(usize, u64), u64> = without.map(|(at, cut)| (at, cut.frozen_ns)).collect();
+    let mut took: Vec<u64> = each.into_values().collect();
+    took.sort_unstable();
+    let last = took.len().checked_sub(1)?;
+    let at = |share: f64| duration_text(took[(last as f64 * share).ceil() as usize] as f64);
+    let (usual, most) = (at(0.5), at(0.99));
+    Some(format!("; file systems shut {usual} (median), {most} (99 %) after processes were frozen"))
 }
 
 /// What the histories of each phase that asked say.

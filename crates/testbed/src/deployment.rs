@@ -9,6 +9,7 @@ use std::time::Duration;
 use kvdyno_core::workload::fault::NodeAction;
 
 use crate::acting;
+use crate::cut_figures::CutFigures;
 use crate::described::{self, Described};
 use crate::disk::Disks;
 use crate::error::TestbedError;
@@ -60,6 +61,15 @@ pub fn ready_to_start(words: &str) -> Result<(), TestbedError> {
     missing.map_or(Ok(()), |software| Err(software.missing(kind.name)))
 }
 
+/// Starts the servers of a kind, and waits until they have shown that they serve.
+fn deploy(kind: &TestbedKind, site: &mut Site) -> Result<Served, TestbedError> {
+    let served = (kind.deploy)(site)?;
+    site.observers_last();
+    proof::prove(&kind.proof, site)?;
+    site.disks().map_or(Ok(()), |disks| disks.sync())?;
+    Ok(served)
+}
+
 impl Deployment {
     /// Starts a testbed and waits until it serves. `tell` hears of each step; it is given up when
     /// `abort` becomes true.
@@ -73,10 +83,11 @@ impl Deployment {
     ) -> Result<Deployment, TestbedError> {
         let TestbedRequest { kind, settings } = request;
         let mut site = Site::new(settings, tell, Arc::clone(abort))?;
-        let served = (kind.deploy)(&mut site)?;
-        site.observers_last();
-        proof::prove(&kind.proof, &mut site)?;
-        site.disks().map_or(Ok(()), |disks| disks.sync())?;
+        let served = deploy(kind, &mut site).map_err(|error| {
+            // A server that does not start on a disk that failed says nothing of itself.
+            let failed = site.disks_mut().and_then(|mut disks| disks.failure());
+            failed.map_or(error, TestbedError::Machine)
+        })?;
         let ready_after = site.age();
         Ok(Deployment { kind, site, served, ready_after })
     }
@@ -152,6 +163,14 @@ impl Testbed for Deployment {
 
     fn whole(&mut self) -> Option<Result<(), String>> {
         acting::whole(self.kind, &mut self.site)
+    }
+
+    fn machine_failure(&mut self) -> Option<String> {
+        self.site.disks_mut().and_then(|mut disks| disks.failure())
+    }
+
+    fn take_cut(&mut self) -> Option<CutFigures> {
+        self.site.take_cut()
     }
 
     fn add_node(&mut self) -> Result<String, TestbedError> {

@@ -18,6 +18,7 @@ use kvdyno_core::workload::fault::{
 };
 use proof::Life;
 
+use crate::cut_figures::CutFigures;
 use crate::error::TestbedError;
 use crate::folder;
 use crate::model::{Description, NodeDescription, Testbed, find};
@@ -444,6 +445,15 @@ impl Testbed for Described {
             ended_by_itself: None,
         });
         described.collect()
+    }
+
+    fn take_cut(&mut self) -> Option<CutFigures> {
+        None
+    }
+
+    /// Its machines are not kvdyno's.
+    fn machine_failure(&mut self) -> Option<String> {
+        None
     }
 
     fn act_on(&mut self, nodes: &[String], action: &NodeAction) -> Result<String, TestbedError> {

@@ -10,6 +10,8 @@ use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use kvdyno_core::ground::units::format_bytes;
 use kvdyno_core::workload::fault::{DiskTrouble, Lose, Misbehaviour};
@@ -22,10 +24,13 @@ use crate::error::TestbedError;
 use crate::privilege;
 pub use device::serve as serve_device;
 pub use image::{DISK, DISK_SOFTWARE};
-use image::{Image, Unwritten, hand_over, options, unwritten};
+use image::{Image, Unwritten, hand_over, open_all, options, unwritten};
 
 /// Name of the file that fills a disk.
 const FILLER: &str = "kvdyno-filler";
+
+/// How long what is in memory may take to be handed to disks that are about to be cut off.
+const HANDED_OVER_WITHIN: Duration = Duration::from_millis(200);
 
 /// The disk of one node.
 #[derive(Debug)]
@@ -33,6 +38,29 @@ struct Disk {
     folder: PathBuf,
     /// What it lies on; `None` in memory.
     image: Option<Image>,
+}
+
+/// Disks that answer no flush any more, where they can hold them.
+#[derive(Debug)]
+pub struct Held {
+    /// The files on them: a file system that was shut down opens none.
+    files: Vec<File>,
+    /// From the order to the first until all of them did so; `None` if none can.
+    pub skew: Option<Duration>,
+}
+
+/// Disks that were cut off.
+#[derive(Debug)]
+pub struct ShutDown {
+    /// By which means, and what that threw away.
+    pub told: String,
+    /// When the last file system was shut.
+    pub at: Instant,
+    /// Bytes of files that lay in memory alone; `None` where the kernel does not tell.
+    pub in_memory: Option<u64>,
+    /// Writes since the last flush, or sectors of them, of which the cut decided what stays; `None` where disks keep all
+    /// that they were handed.
+    pub undecided: Option<u64>,
 }
 
 /// The disks of a testbed's nodes. They are unmounted when dropped, with all that is on them.
@@ -190,6 +218,40 @@ impl Disks {
         })
     }
 
+    /// Makes ready to cut these disks off: has all that can hold flushes do so, at one moment. What they were asked to
+    /// flush and had not is then still undecided, and whoever waits for it is told nothing any more.
+    ///
+    /// # Errors
+    /// [`TestbedError`] if one is no such disk, or the system refuses.
+    pub fn hold(&mut self, folders: &[PathBuf]) -> Result<Held, TestbedError> {
+        let files = folders.iter().flat_map(|folder| open_all(folder)).collect();
+        let begin = Instant::now();
+        let mut holding = Vec::new();
+        for folder in folders {
+            if let Some(device) = self.image(folder)?.device() {
+                device.begin_hold().map_err(failed("hold flushes of the disk at", folder))?;
+                holding.push(folder);
+            }
+        }
+        for folder in &holding {
+            if let Some(device) = self.image(folder)?.device() {
+                device.await_held().map_err(failed("hold flushes of the disk at", folder))?;
+            }
+        }
+        let skew = (!holding.is_empty()).then(|| begin.elapsed());
+        Ok(Held { files, skew })
+    }
+
+    /// Lets these disks flush again, for nothing came of the cut.
+    pub fn let_go(&mut self, folders: &[PathBuf]) {
+        for folder in folders {
+            if let Ok(Some(device)) = self.image(folder).map(Image::device) {
+                // One that is gone holds nothing.
+                let _ = device.on();
+            }
+        }
+    }
+
     /// From one moment on nothing more is written to these disks, neither what their file systems have in
     /// memory nor their journals, and they lose what they are to lose. Says by which means, and what that throws
     /// away.
@@ -199,46 +261,44 @@ impl Disks {
     pub fn shut_down(
         &mut self,
         folders: &[PathBuf],
+        held: Held,
         lose: Lose,
         seed: u64,
-    ) -> Result<String, TestbedError> {
-        let lost: Vec<Option<Unwritten>> = folders.iter().map(|folder| unwritten(folder)).collect();
+    ) -> Result<ShutDown, TestbedError> {
         let mounted = folders.first().and_then(|folder| options(folder)).unwrap_or_default();
-        if matches!(lose, Lose::Some | Lose::Torn) {
-            // Any of what is in memory may have been on its way: it is left to chance, too.
-            for folder in folders {
-                // What a disk refuses is on its way no more.
-                let _ = hand_over(folder);
-            }
-        }
-        let mut cut = Vec::new();
+        // Any of what is in memory may have been on its way: it is left to chance, too.
+        let on_its_way = matches!(lose, Lose::Some | Lose::Torn).then(|| hand_over_all(folders));
+        let (mut told, mut undecided) = (Vec::new(), None);
         for (place, folder) in folders.iter().enumerate() {
-            let told = self.image(folder)?.cut(lose, seed.wrapping_add(place as u64));
-            cut.extend(told.map_err(failed("cut off the disk at", folder))?);
+            let cut = self.image(folder)?.cut(lose, seed.wrapping_add(place as u64));
+            if let Some(said) = cut.map_err(failed("cut off the disk at", folder))? {
+                undecided = Some(undecided.unwrap_or(0) + said.undecided);
+                told.push(said.text);
+            }
         }
         for folder in folders {
             self.image(folder)?
                 .shut_down(folder)
                 .map_err(failed("shut down the disk at", folder))?;
         }
-        let lost = match lost.into_iter().collect::<Option<Vec<Unwritten>>>() {
-            Some(all) => {
-                let bytes = format_bytes(all.iter().map(|lost| lost.bytes).sum());
-                let files: u64 = all.iter().map(|lost| lost.files).sum();
-                let what = match lose {
-                    Lose::Unwritten | Lose::Unflushed => "thrown away",
-                    Lose::Some | Lose::Torn => "handed over at that moment and not flushed",
-                };
-                format!("{bytes} of {files} file(s) {what}, and its journal's memory thrown away")
+        let at = Instant::now();
+        let in_memory = unwritten(&held.files);
+        // Each of them has its answer by now, and keeps no file open.
+        on_its_way.into_iter().flatten().for_each(|one| _ = one.join());
+        drop(held.files);
+        let lost = match in_memory {
+            Some(Unwritten { bytes, files }) => {
+                let bytes = format_bytes(bytes);
+                format!("{bytes} of {files} file(s) thrown away, and its journal's memory with it")
             }
             None => "this kernel does not tell what that threw away".to_owned(),
         };
         let system = self.form.system();
-        cut.insert(
-            0,
-            format!("{system} ({mounted}) of {} shut down, journal not flushed; {lost}", kernel()),
-        );
-        Ok(cut.join("; "))
+        let shut =
+            format!("{system} ({mounted}) of {} shut down, journal not flushed; {lost}", kernel());
+        told.insert(0, shut);
+        let in_memory = in_memory.map(|lost| lost.bytes);
+        Ok(ShutDown { told: told.join("; "), at, in_memory, undecided })
     }
 
     /// The disk at `folder` misbehaves from now on. Says how.
@@ -303,6 +363,17 @@ impl Disks {
         Ok(format!("{} mounted again, its journal replayed", self.form.system()))
     }
 
+    /// Returns what failed below these disks, where no fault was asked for: an image that has no room, a read or
+    /// write of it that its own disk refused, a process of kvdyno's own that is gone. `None` if nothing did.
+    pub fn failure(&mut self) -> Option<String> {
+        let failed = |disk: &mut Disk| {
+            let said = disk.image.as_mut()?.failure()?;
+            let node = name(&disk.folder);
+            Some(format!("{said}; what {node} did after that is no doing of the store"))
+        };
+        self.mounted.iter_mut().find_map(failed)
+    }
+
     fn image(&mut self, folder: &Path) -> Result<&mut Image, TestbedError> {
         let known = self.mounted.iter_mut().find(|known| known.folder == folder);
         let disk = known.ok_or_else(|| no_disk(folder))?;
@@ -317,6 +388,22 @@ impl Disk {
     fn is_off(&self) -> bool {
         self.image.as_ref().is_some_and(Image::is_off)
     }
+}
+
+/// Hands over what is in memory of the files below these folders, each by a thread of its own, and waits for that a
+/// little: what stands behind a flush that is held comes no further.
+fn hand_over_all(folders: &[PathBuf]) -> Vec<JoinHandle<()>> {
+    let hand = |folder: &PathBuf| {
+        let folder = folder.clone();
+        // What a disk refuses is on its way no more.
+        std::thread::spawn(move || _ = hand_over(&folder))
+    };
+    let threads: Vec<JoinHandle<()>> = folders.iter().map(hand).collect();
+    let begin = Instant::now();
+    while threads.iter().any(|one| !one.is_finished()) && begin.elapsed() < HANDED_OVER_WITHIN {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    threads
 }
 
 fn mount_memory(bytes: u64, folder: &Path) -> io::Result<()> {

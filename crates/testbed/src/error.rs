@@ -68,6 +68,9 @@ pub enum TestbedError {
     /// The testbed has no such node, or the node cannot do that.
     #[error("{0}")]
     Node(String),
+    /// A part of kvdyno, or the machine below the nodes, failed: that is nobody's word and no store's doing.
+    #[error("{0}")]
+    Machine(String),
     /// The user wanted to stop before it was up.
     #[error("interrupted while the testbed was being set up; run it again")]
     Interrupted,
@@ -78,6 +81,8 @@ pub enum TestbedError {
         message: String,
         /// The user can put it right by writing something else.
         usage: bool,
+        /// A part of kvdyno, or the machine, failed.
+        machine: bool,
     },
     /// The system refused something.
     #[error(
@@ -111,5 +116,11 @@ impl TestbedError {
             TestbedError::Kept { usage, .. } => *usage,
             _ => false,
         }
+    }
+
+    /// Returns true if a part of kvdyno, or the machine below the nodes, failed.
+    #[must_use]
+    pub fn is_of_machine(&self) -> bool {
+        matches!(self, TestbedError::Machine(_) | TestbedError::Kept { machine: true, .. })
     }
 }

@@ -21,6 +21,7 @@ use kvdyno_core::workload::fault::NodeAction;
 pub use protocol::{KeeperReport, Order};
 pub use served::serve;
 
+use crate::cut_figures::CutFigures;
 use crate::error::TestbedError;
 use crate::model::{Description, NodeDescription};
 use crate::site::Step;
@@ -98,6 +99,8 @@ impl Keeper {
                     KeeperReport::Done
                     | KeeperReport::Nodes(_)
                     | KeeperReport::Whole(_)
+                    | KeeperReport::Machine(_)
+                    | KeeperReport::Cut(_)
                     | KeeperReport::Acted(_),
                 ) => {}
                 Err(RecvTimeoutError::Timeout) if watching.interrupted() => {
@@ -134,6 +137,27 @@ impl Keeper {
     pub fn whole(&mut self) -> Result<Option<Result<(), String>>, TestbedError> {
         match self.ask(&Order::Whole)? {
             KeeperReport::Whole(whole) => Ok(whole),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Returns what failed of the machine below the nodes, or of kvdyno's own parts: this keeper, too. `None` if
+    /// nothing did.
+    pub fn machine_failure(&mut self) -> Option<String> {
+        match self.ask(&Order::Machine) {
+            Ok(KeeperReport::Machine(failed)) => failed,
+            Ok(other) => Some(unexpected(&other).to_string()),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    /// Returns the figures of the last cut of power, once; `None` if there was none since.
+    ///
+    /// # Errors
+    /// [`TestbedError`] if the keeper is gone.
+    pub fn take_cut(&mut self) -> Result<Option<CutFigures>, TestbedError> {
+        match self.ask(&Order::Cut)? {
+            KeeperReport::Cut(cut) => Ok(cut),
             other => Err(unexpected(&other)),
         }
     }
@@ -319,8 +343,13 @@ fn read_reports(from: Option<impl std::io::Read + Send + 'static>) -> Receiver<K
     reports
 }
 
+/// The keeper ended although nobody told it to: its servers did so with it, whatever they are.
 fn gone() -> TestbedError {
-    TestbedError::Node("the testbed's keeper is gone, and its servers with it".to_owned())
+    TestbedError::Machine(
+        "the testbed's keeper, a process of kvdyno's own, was killed or ended, and its servers with it: see \
+         whether the machine ran out of memory (`dmesg`), and run it again"
+            .to_owned(),
+    )
 }
 
 fn acted(report: KeeperReport) -> Result<String, TestbedError> {
@@ -331,5 +360,27 @@ fn acted(report: KeeperReport) -> Result<String, TestbedError> {
 }
 
 fn unexpected(report: &KeeperReport) -> TestbedError {
-    TestbedError::Node(format!("the testbed's keeper answers something else: {report:?}"))
+    TestbedError::Machine(format!("the testbed's keeper answers something else: {report:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nobody;
+
+    impl Watching for Nobody {
+        fn step(&mut self, _: &Step) {}
+
+        fn interrupted(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_keeper_that_ends_in_the_set_up_is_no_wrong_word_of_the_user() {
+        let program = (Path::new("/bin/sh"), &["-c", "read order; exit 0"][..]);
+        let gone = Keeper::start(program, "redis", false, &mut Nobody).err().unwrap();
+        assert!(gone.is_of_machine() && !gone.is_usage(), "{gone}");
+    }
 }

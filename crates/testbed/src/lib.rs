@@ -30,6 +30,7 @@ pub use network::{AmongClients, NETWORK, NETWORK_SOFTWARE, OwnNetwork};
 pub use traffic::Traffic;
 
 // A disk of each node's own, which can be filled or cut off.
+pub use cut_figures::CutFigures;
 pub use disk::{DISK, DISK_SOFTWARE, serve_device};
 pub use disk_form::DiskForm;
 
@@ -50,6 +51,7 @@ mod aerospike;
 mod cassandra;
 mod certificates;
 mod couchbase;
+mod cut_figures;
 mod deployment;
 mod described;
 mod disk;
@@ -80,5 +82,6 @@ mod role;
 mod server;
 mod settings;
 mod site;
+mod still;
 mod traffic;
 mod valkey;

@@ -7,6 +7,7 @@ use kvdyno_core::ground::hints::hint;
 use kvdyno_core::workload::fault::NodeAction;
 use serde::{Deserialize, Serialize};
 
+use crate::cut_figures::CutFigures;
 use crate::error::TestbedError;
 use crate::network::OwnNetwork;
 use crate::pin::Pinned;
@@ -97,6 +98,13 @@ pub trait Testbed {
     /// Whether every copy of every record is there, on nodes that serve; what is missing if not. `None`
     /// where the servers cannot tell.
     fn whole(&mut self) -> Option<Result<(), String>>;
+
+    /// Returns what failed of the machine below the nodes, or of kvdyno's own parts there: a node on it may do
+    /// whatever it wants, and is not to blame. `None` if nothing did.
+    fn machine_failure(&mut self) -> Option<String>;
+
+    /// Returns the figures of the last cut of power, once; `None` if there was none since.
+    fn take_cut(&mut self) -> Option<CutFigures>;
 
     /// Adds a node to the running system; returns its name when it belongs to it.
     ///

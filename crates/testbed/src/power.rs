@@ -4,14 +4,21 @@
 use std::cell::RefMut;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use kvdyno_core::workload::fault::{DiskTrouble, Lose, Misbehaviour};
 
-use crate::disk::Disks;
+use crate::cut_figures::CutFigures;
+use crate::disk::{Disks, ShutDown};
 use crate::error::TestbedError;
 use crate::site::Site;
+use crate::still::await_still;
 
-/// Cuts the power of the nodes at these places, whose disks lose so much. Says by which means.
+/// How long processes that were stopped may take to stand still before their disks are cut off all the same.
+const STILL_WITHIN: Duration = Duration::from_millis(100);
+
+/// Cuts the power of the nodes at these places, whose disks lose so much. Says by which means, and keeps the figures for
+/// [`Site::take_cut`].
 ///
 /// # Errors
 /// [`TestbedError::Node`] if one has no file system of its own or is off already, else what the system says.
@@ -32,15 +39,23 @@ pub fn cut(
             running.push(place);
         }
     }
+    // Whatever takes its time is done before: from here to the shutdown nothing may come in between.
+    let processes: Vec<u32> =
+        running.iter().flat_map(|place| site.nodes()[*place].server.processes()).collect();
+    let held = disks(site)?.hold(&folders);
+    let held = held.inspect_err(|_| let_go(site, &folders))?;
+    let (skew, frozen) = (held.skew, Instant::now());
     // Nobody answers any more, whatever else takes its time below.
     for &place in &running {
-        site.nodes_mut()[place].server.begin_pause()?;
+        let paused = site.nodes_mut()[place].server.begin_pause();
+        paused.inspect_err(|_| let_go(site, &folders))?;
     }
-    for &place in &running {
-        site.nodes()[place].server.await_pause();
-    }
+    await_still(&processes, STILL_WITHIN);
     let seen = unplug(site, places);
-    let told = disks(site)?.shut_down(&folders, lose, seed);
+    let shut = disks(site)?.shut_down(&folders, held, lose, seed);
+    if shut.is_err() {
+        let_go(site, &folders);
+    }
     // Whatever of it failed: what stands still has to end.
     for &place in places {
         site.nodes_mut()[place].server.begin_kill();
@@ -48,9 +63,32 @@ pub fn cut(
     for &place in places {
         site.nodes_mut()[place].server.kill9()?;
     }
-    let (seen, told) = (seen?, told?);
+    let (seen, ShutDown { told, at, in_memory, undecided }) = (seen?, shut?);
     disks(site)?.unmount(&folders)?;
-    Ok(format!("{told}; {seen}"))
+    let frozen = at.saturating_duration_since(frozen);
+    let mut text = format!("{told}; {seen}; shut {} after the freeze", millis(frozen));
+    if let Some(skew) = skew {
+        text += &format!(", flushes held before it within {}", millis(skew));
+    }
+    let nanos = |time: Duration| time.as_nanos() as u64;
+    site.keep_cut(CutFigures {
+        frozen_ns: nanos(frozen),
+        held_within_ns: skew.map(nanos),
+        in_memory,
+        undecided,
+    });
+    Ok(text)
+}
+
+/// A cut of which nothing comes: disks flush again.
+fn let_go(site: &Site, folders: &[PathBuf]) {
+    if let Some(mut disks) = site.disks_mut() {
+        disks.let_go(folders);
+    }
+}
+
+fn millis(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1e3)
 }
 
 /// Gives the nodes at these places their power back, as far as they have none. Says by which means; `None`

@@ -19,6 +19,7 @@ use crate::log_end;
 use crate::network::{self, Namespace};
 use crate::pin::Processors;
 use crate::process;
+use crate::still::{group_of, stands_still};
 
 /// Between two looks at a server that is starting or stopping.
 pub(crate) const POLL: Duration = Duration::from_millis(10);
@@ -380,6 +381,12 @@ impl Server {
         }
     }
 
+    /// The numbers of its processes: itself and all that it started, to look at without looking for them.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let group = group_of(self.pid);
+        group.filter_map(|path| path.file_name()?.to_str()?.parse().ok()).collect()
+    }
+
     /// Runs a tool to its end in the network of this server; what it printed.
     ///
     /// # Errors
@@ -450,29 +457,6 @@ fn signal_group(leader: u32, signal: Signal) -> io::Result<()> {
     // Each server leads a process group of its own.
     let leader = Pid::from_raw(leader as i32).ok_or(io::ErrorKind::InvalidInput)?;
     Ok(kill_process_group(leader, signal)?)
-}
-
-/// Whether no thread of the group's processes comes back to what it did: all are stopped (`T`), over, or wait for a disk
-/// (`D`) in the kernel, which they leave only to be stopped. `leader` is its number in /proc; one that is not waited for
-/// yet is there even if it is over.
-fn stands_still(leader: u32) -> bool {
-    let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
-    // Behind the name, which may hold anything: state, parent, group.
-    let fields = |path: PathBuf| -> Option<(char, u32)> {
-        let stat = fs::read_to_string(path.join("stat")).ok()?;
-        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-        let state = fields.next()?.chars().next()?;
-        Some((state, fields.nth(1)?.parse().ok()?))
-    };
-    let of_group = |path: &PathBuf| fields(path.clone()).is_some_and(|(_, group)| group == leader);
-    let mut processes =
-        entries(Path::new("/proc")).map(|entry| entry.path()).filter(of_group).peekable();
-    let stopped = |(state, _)| ['T', 't', 'Z', 'X', 'D'].contains(&state);
-    processes.peek().is_some()
-        && processes.all(|process| {
-            let mut threads = entries(&process.join("task"));
-            threads.all(|thread| fields(thread.path()).is_none_or(stopped))
-        })
 }
 
 fn log_path(folder: &Path) -> PathBuf {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use kvdyno_core::folder::OwnedFolder;
 
 use crate::addresses::Addresses;
+use crate::cut_figures::CutFigures;
 use crate::disk::Disks;
 use crate::error::TestbedError;
 use crate::folder;
@@ -77,6 +78,8 @@ pub struct Site {
     /// Nodes that have served already.
     served: usize,
     unproven: Vec<(String, Instant)>,
+    /// Of the last cut of power, until somebody asks.
+    cut: Option<CutFigures>,
 }
 
 impl Site {
@@ -127,6 +130,7 @@ impl Site {
             made,
             served: 0,
             unproven: Vec::new(),
+            cut: None,
         })
     }
 
@@ -386,6 +390,16 @@ impl Site {
     /// The nodes that are to be looked at once more, by name, and when.
     pub(crate) fn unproven(&mut self) -> &mut Vec<(String, Instant)> {
         &mut self.unproven
+    }
+
+    /// Keeps the figures of a cut of power.
+    pub(crate) fn keep_cut(&mut self, cut: CutFigures) {
+        self.cut = Some(cut);
+    }
+
+    /// Returns the figures of the last cut of power, once.
+    pub(crate) fn take_cut(&mut self) -> Option<CutFigures> {
+        self.cut.take()
     }
 
     /// An error once the user wants to stop.

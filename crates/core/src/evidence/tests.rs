@@ -64,8 +64,12 @@ impl Draws {
         let promise = (!self.one_in(6)).then_some(model);
         let phase = self.one_in(2).then_some("phase");
         let mut made = Evidence::of(self.of(&CLAIMED), phase, promise);
-        made.exposure =
-            Exposure { moments: self.below(4), nodes: self.below(4), together: self.below(4) };
+        made.exposure = Exposure {
+            moments: self.below(4),
+            nodes: self.below(4),
+            together: self.below(4),
+            ..Exposure::default()
+        };
         made.kept = self.count();
         for _ in 0..self.below(3) {
             let (what, count) = (self.of(&WAYS), self.count());
@@ -158,7 +162,9 @@ fn of_reads_one_in_ten_thousand_may_be_unexamined_and_counts_as_broken_in_the_bo
 
 #[test]
 fn copies_that_stayed_lit_are_not_at_stake() {
-    let dark = |nodes, together| Exposure { moments: 5, nodes, together }.leaves_no_copy();
+    let dark = |nodes, together| {
+        Exposure { moments: 5, nodes, together, ..Exposure::default() }.leaves_no_copy()
+    };
     assert!(!dark(3, 1) && !dark(3, 2) && dark(3, 3) && dark(1, 1) && dark(0, 1));
     assert!(!dark(0, 0) && !Exposure::default().leaves_no_copy());
 }

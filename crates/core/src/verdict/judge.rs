@@ -33,6 +33,8 @@ pub struct Evidence<'a> {
     pub resources: Option<&'a ResourceSummary>,
     /// When faults were at work, until they were repaired; in order.
     pub outages: &'a [Stretch],
+    /// Faults of this phase or of one before it ended processes of the store or cut its power.
+    pub after_end: bool,
     /// The phase only prepares: how fast it was does not matter. Warm-up and load phases are taken so
     /// of themselves.
     pub prepares: bool,
@@ -273,6 +275,7 @@ fn unexpected_misses(evidence: &Evidence<'_>) -> Option<Reason> {
         expected: lenient.then_some(plan.expect_hits),
         beside_faults,
         restarted: restarted.join(", "),
+        after_end: evidence.after_end,
     })
 }
 

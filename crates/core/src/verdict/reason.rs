@@ -83,6 +83,8 @@ pub enum Reason {
         beside_faults: bool,
         /// Servers that were started anew meanwhile, in words; empty if none was seen to be.
         restarted: String,
+        /// The run had ended processes of the store, or cut its power, by then.
+        after_end: bool,
     },
     /// Operations failed, or may have.
     ErrorRatio {
@@ -472,6 +474,10 @@ impl Reason {
             Reason::LateSends { .. } => {
                 "leave a processor free for kvdyno, or give it more threads (--threads)"
             }
+            Reason::UnexpectedMisses { after_end: true, .. } => {
+                "faults of this run ended nodes or cut their power, and what these did not keep is gone: the \
+                 account of the writes says how much; for a store that is meant to lose it, set expect.hits"
+            }
             Reason::UnexpectedMisses { .. } => {
                 "load the records first, check the number of records, and whether the store evicts; \
                  for a cache that is meant to miss, set expect.hits"
@@ -545,7 +551,8 @@ impl Reason {
     }
 
     fn absent_text(&self) -> String {
-        let Reason::UnexpectedMisses { missed, reads, expected, beside_faults, restarted } = self
+        let Reason::UnexpectedMisses { missed, reads, expected, beside_faults, restarted, .. } =
+            self
         else {
             return String::new();
         };

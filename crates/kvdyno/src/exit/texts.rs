@@ -157,6 +157,7 @@ fn errors_of_loads_stores_and_testbeds_say_what_to_do() {
         TestbedError::Refused { .. } => None,
         TestbedError::Node(_) => None,
         TestbedError::Kept { .. } => None,
+        TestbedError::Machine(_) => None,
         TestbedError::Interrupted => Some(TestbedError::Interrupted),
         TestbedError::System { .. } => Some(TestbedError::System {
             what: text.clone(), action: "make", error: gone(),

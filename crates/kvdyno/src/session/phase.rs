@@ -11,6 +11,7 @@ use kvdyno_core::measure::{
 use kvdyno_core::store::{ErrorClass, Threading, Work};
 use kvdyno_core::verdict::{Evidence, Reason, judge_phase};
 use kvdyno_core::workload::PhasePlan;
+use kvdyno_core::workload::fault::Fate;
 use kvdyno_report::account::outages;
 use kvdyno_report::events::fold::Fold;
 use kvdyno_report::events::{Event, LoadEnded, used};
@@ -29,12 +30,24 @@ use crate::existing::Existing;
 use crate::exit::Failure;
 use crate::fleet::LatestUse;
 use crate::output::Output;
-use crate::testbed::{Disturbance, Disturbed, Surroundings};
+use crate::testbed::{Disturbance, Disturbed, Surroundings, lock};
 use crate::writers::name_writers;
 
 impl Session<'_> {
     /// Carries a phase out; `None` if it could not begin.
     pub(super) fn phase(&mut self, phase: &PhasePlan, output: &Output) -> Option<PhaseOutcome> {
+        let outcome = self.carry_out(phase, output);
+        // Whatever the store did then: what it stands on is to blame.
+        let failed = self.keeper.as_ref().and_then(|keeper| lock(keeper).machine_failure());
+        if let Some(message) = failed.filter(|_| self.status != Status::Interrupted) {
+            let message = format!("phase {}: {message}; what was measured is kept", phase.name);
+            self.cause = Some(EndCause::Internal);
+            self.status = Status::Failed { message };
+        }
+        outcome
+    }
+
+    fn carry_out(&mut self, phase: &PhasePlan, output: &Output) -> Option<PhaseOutcome> {
         let mut outcome = match self.load(phase, output) {
             Ok(outcome) => outcome,
             Err(error) => {
@@ -127,6 +140,7 @@ impl Session<'_> {
         self.ran.push(Ran { plan: phase.clone(), issued, stopped: measure.stopped });
         self.name_writers(&mut measure);
         let summary = resources.as_ref().map(|resources| &resources.summary);
+        self.was_ended |= told.faults.iter().any(ends_a_process);
         let outages = outages(&measure, &told.faults);
         let names = self.node_processes.names();
         let ended = EndedServer::all(told.ended, &names, resources.as_ref(), measure.start);
@@ -259,6 +273,7 @@ impl Session<'_> {
             threading: self.store.threading(),
             resources,
             outages,
+            after_end: self.was_ended,
             prepares: phase.load || added,
         };
         let mut reasons = judge_phase(&evidence);
@@ -309,6 +324,12 @@ fn note_repairs(not_back: &mut BTreeMap<String, String>, phase: &str, faults: &[
             }
         }
     }
+}
+
+/// Returns true if what was done to a node ended its processes, by a cut of power or otherwise.
+fn ends_a_process(fault: &FaultResult) -> bool {
+    let fate = fault.kind().filter(|_| fault.error.is_none()).map(|kind| kind.fate);
+    matches!(fate, Some(Fate::Ended | Fate::Renewed))
 }
 
 fn only_inserts(phase: &PhasePlan) -> bool {

@@ -170,10 +170,13 @@ fn info(profile: &Profile) -> String {
         Durability::ProcessKill => "process",
         Durability::PowerLoss => "power",
     };
+    let known = if profile.durability.checked { "checked" } else { "declared" };
     let version = profile.version.as_deref().unwrap_or("unknown");
     let store = &profile.store;
-    let mut text =
-        format!("engine:{store}\r\nengine_version:{version}\r\nengine_survives:{survives}\r\n");
+    let mut text = format!(
+        "engine:{store}\r\nengine_version:{version}\r\nengine_survives:{survives}\r\n\
+         engine_promise:{known}\r\n"
+    );
     for (name, value) in &profile.settings {
         text += &format!("engine_setting_{name}:{value}\r\n");
     }

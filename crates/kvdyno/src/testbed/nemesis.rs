@@ -21,8 +21,8 @@ use kvdyno_core::workload::fault::{
 use kvdyno_core::workload::{PhasePlan, Random};
 use kvdyno_report::events::Event;
 use kvdyno_report::events::stream::Stream;
-use kvdyno_report::result::{FaultResult, MOVE_RECORDS, SteeredResult};
-use kvdyno_testbed::{NodeDescription, Role, TestbedError};
+use kvdyno_report::result::{CutResult, FaultResult, MOVE_RECORDS, SteeredResult};
+use kvdyno_testbed::{CutFigures, NodeDescription, Role, TestbedError};
 
 use super::NodeProcesses;
 use super::aim::{Aimed, choose, few, sides, wanted};
@@ -467,7 +467,14 @@ impl Hand {
         let what = action.told();
         let began = self.tell_begin(what);
         let names = aimed.iter().map(|(node, _)| node.clone()).collect();
-        let acted = lock(&self.keeper).act_on(names, action.clone());
+        let (acted, cut) = {
+            let mut keeper = lock(&self.keeper);
+            let acted = keeper.act_on(names, action.clone());
+            let is_cut = matches!(action, NodeAction::Fault(NodeFault::Power { .. }));
+            // One that is gone is told of by the next order.
+            let cut = if is_cut { keeper.take_cut().unwrap_or_default() } else { None };
+            (acted, cut.map(cut_result))
+        };
         match acted {
             Ok(used) => {
                 let (ended_ns, first) = (self.since_begin(now()), self.done.len());
@@ -481,7 +488,8 @@ impl Hand {
                 for (node, role) in aimed {
                     let not_whole = self.mending.overdue().filter(|_| harms);
                     let (used, deed) = (Some(used.clone()), self.deed(what, node, *role, began));
-                    self.tell(FaultResult { ended_ns, used, not_whole, ..deed });
+                    let cut = cut.clone();
+                    self.tell(FaultResult { ended_ns, used, not_whole, cut, ..deed });
                 }
                 if mends {
                     self.mending.begin(first..self.done.len(), began);
@@ -541,6 +549,11 @@ impl Hand {
             self.tell(FaultResult { error: error.clone(), ..deed });
         }
     }
+}
+
+fn cut_result(of: CutFigures) -> CutResult {
+    let CutFigures { frozen_ns, held_within_ns, in_memory, undecided } = of;
+    CutResult { frozen_ns, held_within_ns, in_memory, undecided }
 }
 
 /// Faults that are due at `due` come at `later`, and those after them keep their distance: else all that fell due

@@ -1,13 +1,13 @@
 //! What was done to a store in the course of its run, as far as evidence depends on it: which fault was the gravest by
 //! then, which nodes were dark together, and since when the disk was not to be trusted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kvdyno_core::evidence::{Exposure, FaultClass};
 use kvdyno_core::store::Durability;
 use kvdyno_core::workload::fault::{BIT_ROT, DISK_LIES, Fate, POWER, Repair};
 
-use crate::result::{FaultResult, PhaseResult, StoreRun, TestbedNode};
+use crate::result::{CutResult, EndCause, FaultResult, PhaseResult, StoreRun, TestbedNode};
 
 /// The role of a node that holds no data.
 const OBSERVER: &str = "observer";
@@ -70,6 +70,12 @@ impl<'a> History<'a> {
         self.disk_rotted(until) || lie.is_some_and(cut_after)
     }
 
+    /// Returns true if a part of kvdyno, or the machine below the nodes, had failed by the end of a phase. It ends the run, so
+    /// that the last phase met it.
+    pub fn machine_failed(&self, until: usize) -> bool {
+        self.run.cause == Some(EndCause::Internal) && until + 1 >= self.run.phases.len()
+    }
+
     /// Returns true if bits of the disk had flipped by the end of a phase.
     pub fn disk_rotted(&self, until: usize) -> bool {
         self.up_to(until).any(|(_, fault)| fault.was(&BIT_ROT))
@@ -87,12 +93,20 @@ impl<'a> History<'a> {
         is_of: fn(&FaultResult) -> bool,
     ) -> Exposure {
         let mut exposure = Exposure { nodes: self.data_nodes(), ..Exposure::default() };
+        let mut with_stake = Some(0);
         for phase in phases.filter_map(|at| self.run.phases.get(at)) {
-            let done = phase.faults.iter().filter(|fault| is_of(fault) && fault.error.is_none());
-            let moments: BTreeSet<u64> = done.map(|fault| fault.began_ns).collect();
+            let done = || phase.faults.iter().filter(|f| is_of(f) && f.error.is_none());
+            let moments: BTreeSet<u64> = done().map(|fault| fault.began_ns).collect();
             exposure.moments += moments.len() as u64;
+            let stake = |fault: &FaultResult| fault.cut.as_ref().and_then(CutResult::had_stake);
+            let stakes: BTreeMap<u64, Option<bool>> =
+                done().map(|fault| (fault.began_ns, stake(fault))).collect();
+            for stake in stakes.values() {
+                with_stake = with_stake.zip(*stake).map(|(sum, had)| sum + u64::from(had));
+            }
             exposure.together = exposure.together.max(dark_together(phase, is_of));
         }
+        exposure.with_stake = with_stake.filter(|_| exposure.moments > 0);
         exposure
     }
 

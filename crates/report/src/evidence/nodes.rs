@@ -13,6 +13,10 @@ pub(super) fn came_back(history: &History<'_>) -> Option<Evidence> {
     let all = history.run.phases.iter().flat_map(|phase| &phase.faults);
     evidence.kept = all.filter(|fault| is_start(fault) && fault.error.is_none()).count() as u64;
     for (at, repair) in history.failed_repairs(phases) {
+        if history.machine_failed(at) {
+            evidence.excuse(Reason::MachineFailed, ViolationKind::NotBack, 1, &[]);
+            continue;
+        }
         match (ended_by_itself(repair), history.disk_lied(at)) {
             (true, true) => evidence.excuse(Reason::DiskLied, ViolationKind::NotBack, 1, &[]),
             (true, false) => evidence.violate(ViolationKind::NotBack, 1, &[]),

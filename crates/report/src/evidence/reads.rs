@@ -37,6 +37,9 @@ pub(super) fn right(history: &History<'_>, at: usize, phase: &PhaseResult) -> Op
 
 /// Why a wrong read of a kind breaks no promise, if it breaks none. For bytes that nobody wrote there is no excuse.
 fn excuse(history: &History<'_>, at: usize, kind: AnomalyKind) -> Option<Reason> {
+    if history.machine_failed(at) {
+        return Some(Reason::MachineFailed);
+    }
     let is_old = matches!(kind, AnomalyKind::Lost | AnomalyKind::Resurrected | AnomalyKind::Stale);
     match kind {
         AnomalyKind::Corrupt => None,

@@ -9,7 +9,8 @@ use kvdyno_core::verify::Tally;
 
 use super::{cut_text, durability_text, of, of_phase, of_run};
 use crate::result::{
-    FaultResult, InsertAccount, PhaseResult, StoreRun, TestbedNode, TestbedResult, WriteAccount,
+    CutResult, EndCause, FaultResult, InsertAccount, PhaseResult, StoreRun, TestbedNode,
+    TestbedResult, WriteAccount,
 };
 use crate::sample;
 
@@ -92,6 +93,37 @@ fn ten_cuts_without_a_loss_show_how_far_that_is_sure() {
         "shown by this run: 10 cuts of power, 0 of 48,211 acknowledged writes lost; at most 25.9 % of cuts lose any (95 %)"
     );
     assert_eq!(durability_text(&run), "survives power loss (shown)");
+}
+
+/// A cut that met nothing unsynced tries nothing, and that is said.
+#[test]
+fn a_claim_says_in_how_many_cuts_anything_was_at_stake() {
+    let mut run = cut(3, account(true, 0));
+    assert_eq!(power(&run).exposure.with_stake, None, "an earlier version did not count it");
+    let figures = [(0, Some(0)), (4096, None), (0, Some(7))];
+    let cuts = run.phases[0].faults.iter_mut().filter(|fault| fault.what == "power");
+    for (fault, (in_memory, undecided)) in cuts.zip(figures) {
+        let in_memory = Some(in_memory);
+        fault.cut = Some(CutResult { in_memory, undecided, ..CutResult::default() });
+    }
+    let evidence = power(&run);
+    assert_eq!((evidence.exposure.moments, evidence.exposure.with_stake), (3, Some(2)));
+    let told = cut_text(&evidence);
+    assert!(told.ends_with("; 2 of 3 cuts met anything unsynced"), "{told}");
+}
+
+/// What a store did after the machine below it, or a part of kvdyno, had failed is no doing of the store.
+#[test]
+fn a_failure_of_the_machine_accuses_no_store() {
+    let mut run = cut(1, account(true, 27_009));
+    run.phases[0].tally = Some(Tally { anomalies: [9; 5], ..run.phases[0].tally.clone().unwrap() });
+    run.cause = Some(EndCause::Internal);
+    let machine = EvidenceStatus::Inconclusive(Reason::MachineFailed);
+    assert_eq!(power(&run).status(), machine);
+    assert_eq!(of_phase(&run, Claimed::ReadsRight, "cut").unwrap().status(), machine);
+    // What phases before it have found stays.
+    run.phases.push(phase("after", Vec::new(), None));
+    assert_eq!(power(&run).status(), EvidenceStatus::Refuted);
 }
 
 #[test]

@@ -10,7 +10,9 @@ pub(crate) fn reason_text(reason: Reason) -> &'static str {
         Reason::RepairFailed => "a node did not come back",
         Reason::StillStarting => "a repair was not done in time",
         Reason::DiskLied => "the disk did not keep what was synced",
-        Reason::MachineFailed => "the measurement is invalid",
+        Reason::MachineFailed => {
+            "the machine or a part of kvdyno failed, or the measurement is invalid"
+        }
         Reason::LostBefore => "something was gone before",
         Reason::Overwritten => "losses of what was written over are not seen",
         Reason::NotReadBack => "records were not read back",
@@ -43,7 +45,7 @@ pub(crate) fn cut_text(evidence: &Evidence) -> String {
 /// The figures in words, without what they mean: `10 cuts of power, 0 of 48,211 acknowledged writes lost; …`.
 pub(crate) fn cut_figures(evidence: &Evidence) -> String {
     let count = |count: u64| grouped(count as f64);
-    let Exposure { moments, nodes, together } = evidence.exposure;
+    let Exposure { moments, nodes, together, with_stake } = evidence.exposure;
     let mut text = match moments {
         1 => "1 cut of power".to_owned(),
         cuts => format!("{cuts} cuts of power"),
@@ -79,6 +81,10 @@ pub(crate) fn cut_figures(evidence: &Evidence) -> String {
     if let (EvidenceStatus::Confirmed, Some(bound)) = (evidence.status(), evidence.bound()) {
         let most = significant(bound.share * 100.0);
         text += &format!("; at most {most} % of cuts lose any ({} %)", SURE * 100.0);
+    }
+    if let Some(with_stake) = with_stake {
+        text +=
+            &format!("; {} of {} cuts met anything unsynced", count(with_stake), count(moments));
     }
     text
 }

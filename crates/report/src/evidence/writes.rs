@@ -208,6 +208,9 @@ impl Question {
 
     /// Why what is gone by the end of a phase breaks no promise, if it breaks none.
     fn excuse(&self, history: &History<'_>, at: usize) -> Option<Reason> {
+        if history.machine_failed(at) {
+            return Some(Reason::MachineFailed);
+        }
         if history.disk_lied(at) {
             return Some(Reason::DiskLied);
         }

@@ -28,6 +28,37 @@ pub struct FaultResult {
     /// Of a fault: what was missing of the copies that an earlier repair was to bring back. It was a
     /// second failure before copies were whole.
     pub not_whole: Option<String>,
+    /// Of a cut of power that was done: its figures, of all nodes that it met at that moment.
+    #[serde(default)]
+    pub cut: Option<CutResult>,
+}
+
+/// Figures of a cut of power.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CutResult {
+    /// From the order to stand still until the last file system was shut, ns.
+    pub frozen_ns: u64,
+    /// From the first order to hold flushes until all disks did, ns, before that; `None` where disks cannot hold any.
+    pub held_within_ns: Option<u64>,
+    /// Bytes of files that lay in memory alone and are gone; `None` where the kernel does not tell.
+    pub in_memory: Option<u64>,
+    /// Writes since the disk's last flush, or sectors of them, of which the cut decided what stays; `None` where the disk
+    /// keeps all that it was handed.
+    pub undecided: Option<u64>,
+}
+
+impl CutResult {
+    /// Returns true if the cut met anything that was not on the disk for good; `None` where that is not known.
+    #[must_use]
+    pub fn had_stake(&self) -> Option<bool> {
+        let met = |count: Option<u64>| count.is_some_and(|count| count > 0);
+        match met(self.in_memory) || met(self.undecided) {
+            true => Some(true),
+            false if self.in_memory.is_none() => None,
+            false => Some(false),
+        }
+    }
 }
 
 /// How long copies took to be whole again.

@@ -132,6 +132,9 @@ pub(super) struct ExposureSchema {
     nodes: u64,
     /// Most of them that were dark at one moment.
     together: u64,
+    /// Moments at which anything was in memory or in a disk's cache alone, of cuts of power; null where that is not known of
+    /// all.
+    with_stake: Option<u64>,
 }
 
 /// The shape of what was found, for the schema.

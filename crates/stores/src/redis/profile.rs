@@ -230,11 +230,15 @@ fn profile(info: &Facts, config: &Facts, timeout: Duration) -> Profile {
         },
         durability: match info.get("engine_survives") {
             _ if infinispan => UNTOLD_DURABILITY,
-            Some(survives) => Promise::checked(match survives {
-                "power" => Durability::PowerLoss,
-                "process" => Durability::ProcessKill,
-                _ => Durability::None,
-            }),
+            Some(survives) => Promise {
+                level: match survives {
+                    "power" => Durability::PowerLoss,
+                    "process" => Durability::ProcessKill,
+                    _ => Durability::None,
+                },
+                // An engine of the user's own says what it survives, and nobody can ask it for a setting.
+                checked: info.get("engine_promise") != Some("declared"),
+            },
             None => durability(config),
         },
         consistency: if infinispan { UNTOLD_CONSISTENCY } else { consistency(info) },
@@ -304,6 +308,17 @@ mod tests {
             assert_eq!(durability(&config), Promise::checked(level), "{appendonly} {appendfsync}");
         }
         assert_eq!(durability(&facts(&[])), Promise::declared(Durability::None));
+    }
+
+    /// Of a plug-in that is served nobody reads a setting back.
+    #[test]
+    fn a_served_engines_promise_is_known_as_far_as_the_engine_knows_it() {
+        let of = |known| {
+            let info = facts(&[("engine_survives", "power"), ("engine_promise", known)]);
+            profile(&info, &facts(&[]), Duration::from_secs(1)).durability
+        };
+        assert_eq!(of("declared"), Promise::declared(Durability::PowerLoss));
+        assert_eq!(of("checked"), Promise::checked(Durability::PowerLoss));
     }
 
     #[test]

@@ -49,6 +49,8 @@ const PIECE: u32 = 1 << 20;
 /// What the process is told, one JSON object a line; each is answered with a line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Order {
+    /// From now on no flush is answered, until the cut or until it works again.
+    Hold,
     /// From now on it takes and gives nothing, and what the cut takes is gone.
     Cut {
         lose: Lose,
@@ -61,10 +63,21 @@ enum Order {
         seed: u64,
     },
     End(DiskTrouble),
+    /// Say what its image refused.
+    Failure,
 }
 
-/// What was done, in words; or why not.
-type Answer = Result<String, String>;
+/// What was done.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Said {
+    /// In words.
+    pub text: String,
+    /// Of a cut: writes since the last flush, or sectors of them, of which it was to be decided what stays.
+    pub undecided: u64,
+}
+
+/// What was done; or why not.
+type Answer = Result<Said, String>;
 
 /// The process of one device.
 #[derive(Debug)]
@@ -129,8 +142,24 @@ impl Device {
     ///
     /// # Errors
     /// What it says, or that it is gone.
-    pub fn cut(&mut self, lose: Lose, seed: u64) -> io::Result<String> {
+    pub fn cut(&mut self, lose: Lose, seed: u64) -> io::Result<Said> {
         self.ask(&Order::Cut { lose, seed })
+    }
+
+    /// Has it answer no flush from now on. [`Device::await_held`] says when it does so.
+    ///
+    /// # Errors
+    /// As [`Device::cut`].
+    pub fn begin_hold(&mut self) -> io::Result<()> {
+        self.tell(&Order::Hold)
+    }
+
+    /// Waits until it holds flushes.
+    ///
+    /// # Errors
+    /// As [`Device::cut`].
+    pub fn await_held(&mut self) -> io::Result<()> {
+        self.hear().map(drop)
     }
 
     /// It gets its power back.
@@ -146,7 +175,7 @@ impl Device {
     /// # Errors
     /// As [`Device::cut`]; if it does so already.
     pub fn begin(&mut self, how: Misbehaviour, seed: u64) -> io::Result<String> {
-        self.ask(&Order::Begin { how, seed })
+        self.ask(&Order::Begin { how, seed }).map(|said| said.text)
     }
 
     /// It does so no more. Says what it did.
@@ -154,14 +183,29 @@ impl Device {
     /// # Errors
     /// As [`Device::cut`]; if it did not.
     pub fn end(&mut self, trouble: DiskTrouble) -> io::Result<String> {
-        self.ask(&Order::End(trouble))
+        self.ask(&Order::End(trouble)).map(|said| said.text)
     }
 
-    fn ask(&mut self, order: &Order) -> io::Result<String> {
-        let gone = || io::Error::other("the process that serves it is gone");
+    /// Returns what its image refused, if it refused anything.
+    ///
+    /// # Errors
+    /// That it is gone.
+    pub fn failure(&mut self) -> io::Result<Option<String>> {
+        self.ask(&Order::Failure).map(|said| Some(said.text).filter(|said| !said.is_empty()))
+    }
+
+    fn ask(&mut self, order: &Order) -> io::Result<Said> {
+        self.tell(order)?;
+        self.hear()
+    }
+
+    fn tell(&mut self, order: &Order) -> io::Result<()> {
         let line = serde_json::to_string(order).expect("plain data") + "\n";
         let sent = self.orders.as_mut().map(|orders| orders.write_all(line.as_bytes()));
-        sent.ok_or_else(gone)?.map_err(|_| gone())?;
+        sent.ok_or_else(gone)?.map_err(|_| gone())
+    }
+
+    fn hear(&mut self) -> io::Result<Said> {
         loop {
             let mut line = String::new();
             if self.answers.read_line(&mut line)? == 0 {
@@ -192,6 +236,10 @@ impl Drop for Device {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the process that serves it is gone")
 }
 
 /// This program once more, as the process of a device.

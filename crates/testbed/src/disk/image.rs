@@ -12,12 +12,14 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use kvdyno_core::ground::units::format_bytes;
 use kvdyno_core::workload::fault::{DiskTrouble, Lose, Misbehaviour};
+use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
 use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-use super::device::Device;
+use super::device::{Device, Said};
 use super::loop_device::{LoopDevice, await_free};
 use crate::disk_form::FileSystem;
 use crate::error::TestbedError;
@@ -84,6 +86,8 @@ pub(super) struct Unwritten {
 pub(super) struct Image {
     system: FileSystem,
     file: File,
+    /// What lies below it.
+    backing: Backing,
     /// The device that it is mounted from; `None` while its power is off.
     device: Option<PathBuf>,
     /// What the file is one of, if it can misbehave. Mended last: whoever unmounts waits for it.
@@ -104,19 +108,22 @@ impl Image {
     ) -> Result<Image, TestbedError> {
         let failed = || TestbedError::system("make a disk at", folder.display().to_string());
         let beside = folder.parent().unwrap_or(folder);
-        let file = tempfile::tempfile_in(beside).map_err(failed())?;
-        file.set_len(bytes).map_err(failed())?;
+        let image = tempfile::tempfile_in(beside).map_err(failed())?;
+        let backing = Backing { image, bytes, lies_in: beside.to_owned(), node: shown(folder) };
+        backing.allocate()?;
         let (below, file) = match outside {
-            Some(outside) => Device::start(&file, &shown(folder), outside)
+            Some(outside) => Device::start(&backing.image, &backing.node, outside)
                 .map(|(device, disk)| (Some(device), disk)),
-            None => Ok((None, file)),
+            None => backing.image.try_clone().map(|file| (None, file)),
         }
         .map_err(failed())?;
         let device = LoopDevice::attach(&file).map_err(failed())?;
         let tool = system.software().find().ok_or_else(|| system.software().missing(DISK))?;
         let arguments = system.arguments().iter().map(Path::new).chain([device.path()]);
         process::run(&tool, arguments)?;
-        let mut image = Image { system, file, device: None, below };
+        // The tool may have given parts of it back.
+        backing.allocate()?;
+        let mut image = Image { system, file, backing, device: None, below };
         image.mount_from(&device, folder).map_err(failed())?;
         // Servers want their folder empty.
         let _ = fs::remove_dir(folder.join("lost+found"));
@@ -144,9 +151,9 @@ impl Image {
     ///
     /// # Errors
     /// What the system says; [`io::ErrorKind::Unsupported`] if there is no disk that can lose anything.
-    pub fn cut(&mut self, lose: Lose, seed: u64) -> io::Result<Option<String>> {
+    pub fn cut(&mut self, lose: Lose, seed: u64) -> io::Result<Option<Said>> {
         match &mut self.below {
-            Some(device) => Ok(Some(device.cut(lose, seed)?).filter(|told| !told.is_empty())),
+            Some(device) => Ok(Some(device.cut(lose, seed)?).filter(|said| !said.text.is_empty())),
             None if lose == Lose::Unwritten => Ok(None),
             None => Err(io::ErrorKind::Unsupported.into()),
         }
@@ -168,6 +175,11 @@ impl Image {
         self.below()?.end(trouble)
     }
 
+    /// The disk below, if there is one that can hold flushes.
+    pub fn device(&mut self) -> Option<&mut Device> {
+        self.below.as_mut()
+    }
+
     fn below(&mut self) -> io::Result<&mut Device> {
         self.below.as_mut().ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
@@ -175,6 +187,34 @@ impl Image {
     /// Whether it lies on a disk that can misbehave.
     pub fn can_misbehave(&self) -> bool {
         self.below.is_some()
+    }
+
+    /// Returns what failed below it where no fault was asked for; `None` if nothing did.
+    pub fn failure(&mut self) -> Option<String> {
+        let Backing { bytes, node, lies_in, .. } = &self.backing;
+        let said = match &mut self.below {
+            Some(device) => match device.failure() {
+                Ok(said) => said.map(|said| {
+                    let (size, place) = (format_bytes(*bytes), lies_in.display());
+                    format!(
+                        "the image of {size} below the disk of {node}, in {place}, failed: {said}; see to the \
+                         disk that it lies on, or set TMPDIR to a folder of another"
+                    )
+                }),
+                Err(_) => Some(format!(
+                    "the process of kvdyno's own that serves the disk of {node} was killed or ended: see whether \
+                     the machine ran out of memory (`dmesg`), and run it again"
+                )),
+            },
+            None => None,
+        };
+        said.or_else(|| self.backing.allocate().err().map(|error| error.to_string()))
+    }
+
+    /// What lies below, for tests that spoil it.
+    #[cfg(test)]
+    pub fn backing_file(&self) -> &File {
+        &self.backing.image
     }
 
     /// Number of the process of the disk below.
@@ -217,11 +257,49 @@ impl Image {
     /// # Errors
     /// What the system says.
     pub fn mount_again(&mut self, folder: &Path) -> io::Result<()> {
+        // A kernel that zeroes blocks may give them back to where the image lies.
+        self.backing.allocate().map_err(io::Error::other)?;
         if let Some(device) = &mut self.below {
             device.on()?;
         }
         let device = LoopDevice::attach(&self.file)?;
         self.mount_from(&device, folder)
+    }
+}
+
+/// The image below a node's disk. All of it is allocated, so that whoever fills the folder that it lies in takes nothing
+/// from a store.
+#[derive(Debug)]
+struct Backing {
+    image: File,
+    bytes: u64,
+    lies_in: PathBuf,
+    /// Whose disk it is.
+    node: String,
+}
+
+impl Backing {
+    /// Allocates what of it is not, and leaves what is on it as it is.
+    ///
+    /// # Errors
+    /// [`TestbedError::Machine`] with the size that it needs.
+    fn allocate(&self) -> Result<(), TestbedError> {
+        let allocated = match fallocate(&self.image, FallocateFlags::empty(), 0, self.bytes) {
+            // Not every file system can; then it is as long as it has to be, and written when it comes to that.
+            Err(Errno::OPNOTSUPP) => self.image.set_len(self.bytes),
+            other => other.map_err(io::Error::from),
+        };
+        allocated.map_err(|error| {
+            let (size, place) = (format_bytes(self.bytes), self.lies_in.display());
+            let free = fstatvfs(&self.image)
+                .map_or(0, |system| system.f_bavail.saturating_mul(system.f_frsize));
+            TestbedError::Machine(format!(
+                "the disk of {} is an image of {size} in {place}, where {} are free: {error}; make room there, give \
+                 the nodes smaller disks (`disk=ext4:SIZE`), or set TMPDIR to a folder with more room",
+                self.node,
+                format_bytes(free)
+            ))
+        })
     }
 }
 
@@ -234,22 +312,26 @@ fn shown(folder: &Path) -> String {
     format!("{}.{}", last(folder.parent()), last(Some(folder)))
 }
 
-/// What of the files below `folder` lies in memory alone; `None` where the kernel does not tell (before 6.5).
-pub(super) fn unwritten(folder: &Path) -> Option<Unwritten> {
+/// Opens every file below `folder`, to be asked of once its file system opens none any more.
+pub(super) fn open_all(folder: &Path) -> Vec<File> {
+    let mut open = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => open.extend(open_all(&entry.path())),
+            Ok(kind) if kind.is_file() => open.extend(File::open(entry.path())),
+            _ => {}
+        }
+    }
+    open
+}
+
+/// What of these files lies in memory alone; `None` where the kernel does not tell (before 6.5).
+pub(super) fn unwritten(files: &[File]) -> Option<Unwritten> {
     let mut sum = Unwritten::default();
-    for entry in fs::read_dir(folder).ok()?.flatten() {
-        let Ok(kind) = entry.file_type() else { continue };
-        let more = match (kind.is_dir(), kind.is_file()) {
-            (true, _) => unwritten(&entry.path())?,
-            (_, true) => {
-                let Ok(file) = File::open(entry.path()) else { continue };
-                let bytes = dirty(&file)?;
-                Unwritten { bytes, files: u64::from(bytes > 0) }
-            }
-            _ => continue,
-        };
-        sum.bytes += more.bytes;
-        sum.files += more.files;
+    for file in files {
+        let bytes = dirty(file)?;
+        sum.bytes += bytes;
+        sum.files += u64::from(bytes > 0);
     }
     Some(sum)
 }

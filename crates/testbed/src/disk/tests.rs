@@ -153,7 +153,10 @@ fn cut_after(steps: usize, disks: &mut Disks, folder: &Path, (lose, seed): (Lose
 /// Its power is cut, and it gets it back.
 fn cut(disks: &mut Disks, folder: &Path, lose: Lose, seed: u64) -> String {
     let folders = [folder.to_owned()];
-    let told = disks.shut_down(&folders, lose, seed).unwrap();
+    let held = disks.hold(&folders).unwrap();
+    assert_eq!(held.skew.is_some(), disks.can_misbehave);
+    let ShutDown { told, undecided, .. } = disks.shut_down(&folders, held, lose, seed).unwrap();
+    assert_eq!(undecided.is_some(), lose != Lose::Unwritten);
     assert!(told.contains("journal not flushed"), "{told}");
     let kept = ["", " kept, seed", " kept, seed", "last flush taken"][lose as usize];
     assert!(told.contains(kept), "{told}");
@@ -314,6 +317,38 @@ fn a_disk_loses_what_it_had_not_flushed_as_it_is_told() {
     assert_eq!(pages(&folder, b'i'), (PAGES, 0));
 }
 
+/// Whoever syncs when the power is about to be cut is not answered, so that what it wrote is undecided; and a cut of which
+/// nothing comes lets it go on.
+#[test]
+#[ignore = "needs mounts and devices"]
+fn no_flush_ends_once_flushes_are_held() {
+    let (mut disks, _root, folder) = disk(FileSystem::Ext4, true);
+    let folders = [folder.clone()];
+    overwrite(&folder, b'a', true).unwrap();
+    let write = |byte| {
+        let folder = folder.clone();
+        std::thread::spawn(move || overwrite(&folder, byte, true))
+    };
+    let held = disks.hold(&folders).unwrap();
+    assert!(held.skew.is_some());
+    let writer = write(b'b');
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(!writer.is_finished(), "its flush was answered");
+    drop(held);
+    disks.let_go(&folders);
+    writer.join().unwrap().unwrap();
+    let held = disks.hold(&folders).unwrap();
+    let writer = write(b'c');
+    std::thread::sleep(Duration::from_millis(100));
+    let ShutDown { undecided, in_memory, .. } =
+        disks.shut_down(&folders, held, Lose::Torn, 1).unwrap();
+    assert!(writer.join().unwrap().is_err(), "it was told that it had synced");
+    assert!(undecided >= Some((PAGES * PAGE / 512) as u64), "{undecided:?} sectors");
+    assert_eq!(in_memory.unwrap_or(0), 0, "all of it was handed over");
+    disks.unmount(&folders).unwrap();
+    disks.mount_again(&folders).unwrap();
+}
+
 /// What is refused is refused to whoever asks, and what rots is told.
 #[test]
 #[ignore = "needs mounts and devices"]
@@ -378,9 +413,92 @@ fn a_device_whose_process_is_killed_keeps_nobody_waiting() {
     assert!(refused.is_some());
     let gone = disks.misbehave(&folder, Misbehaviour::Lies, 0).unwrap_err().to_string();
     assert!(gone.contains("the process that serves it is gone"), "{gone}");
+    let failed = disks.failure().unwrap();
+    assert!(failed.contains("the process of kvdyno's own that serves the disk"), "{failed}");
     drop(disks);
     assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
     assert!(!Path::new(&format!("/proc/{process}")).exists());
+}
+
+/// Makes a folder in memory of so many MiB where an image is to lie. The mount namespace is the calling thread's.
+fn folder_of(megabytes: u64) -> (tempfile::TempDir, PathBuf) {
+    apart().unwrap();
+    let root = tempfile::tempdir().unwrap();
+    mount_memory(megabytes << 20, root.path()).unwrap();
+    let folder = root.path().join("node-1");
+    fs::create_dir(&folder).unwrap();
+    (root, folder)
+}
+
+/// Fills the folder in which an image lies, and has the image lack what it had been given.
+fn spoil(root: &Path, image: &File) {
+    let all = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+    rustix::fs::fallocate(image, all, 0, 300 << 20).unwrap();
+    let mut filler = File::create(root.join("filler")).unwrap();
+    while filler.write_all(&[1; 1 << 16]).is_ok() {}
+}
+
+/// What the folder of an image lacks is told with the size that it needs, before anything is made.
+#[test]
+#[ignore = "needs mounts and devices"]
+fn an_image_for_which_there_is_no_room_is_refused_with_its_size() {
+    for can_misbehave in [false, true] {
+        let (root, folder) = folder_of(200);
+        let form = DiskForm::Real(FileSystem::Ext4, 300 << 20);
+        let mut disks = Disks::make(form, can_misbehave).unwrap();
+        let refused = disks.mount(&folder).unwrap_err();
+        assert!(refused.is_of_machine() && !refused.is_usage(), "{refused}");
+        let told = refused.to_string();
+        assert!(told.contains("an image of 300MiB") && told.contains("are free"), "{told}");
+        drop(disks);
+        unmount(root.path(), UnmountFlags::DETACH).unwrap();
+    }
+}
+
+/// Whoever fills the folder of an image takes nothing from the store: all of it was allocated.
+#[test]
+#[ignore = "needs mounts and devices"]
+fn a_folder_that_fills_up_below_an_image_takes_nothing_from_the_store() {
+    for can_misbehave in [false, true] {
+        let (root, folder) = folder_of(320);
+        let form = DiskForm::Real(FileSystem::Ext4, 300 << 20);
+        let mut disks = Disks::make(form, can_misbehave).unwrap();
+        disks.mount(&folder).unwrap();
+        let mut filler = File::create(root.path().join("filler")).unwrap();
+        while filler.write_all(&[1; 1 << 16]).is_ok() {}
+        let mut file = File::create(folder.join("store")).unwrap();
+        for _ in 0..200 {
+            file.write_all(&[7; 1 << 20]).unwrap();
+        }
+        file.sync_all().unwrap();
+        assert_eq!(disks.failure(), None);
+        drop((file, disks));
+        unmount(root.path(), UnmountFlags::DETACH).unwrap();
+    }
+}
+
+/// What an image refuses all the same is the machine's failure, and named; a fault that was asked for is none.
+#[test]
+#[ignore = "needs mounts and devices"]
+fn what_fails_below_a_disk_is_told_of_the_machine() {
+    for can_misbehave in [false, true] {
+        let (root, folder) = folder_of(320);
+        let form = DiskForm::Real(FileSystem::Ext4, 300 << 20);
+        let mut disks = Disks::make(form, can_misbehave).unwrap();
+        disks.mount(&folder).unwrap();
+        if can_misbehave {
+            disks.misbehave(&folder, Misbehaviour::Error(Access::Writes), 0).unwrap();
+            assert!(overwrite(&folder, b'a', true).is_err());
+            assert_eq!(disks.failure(), None);
+            disks.mend(&folder, DiskTrouble::Error).unwrap();
+        }
+        spoil(root.path(), disks.image(&folder).unwrap().backing_file());
+        assert!(overwrite(&folder, b'b', true).is_err());
+        let failed = disks.failure().unwrap();
+        assert!(failed.contains("node-1") && failed.contains("300MiB"), "{failed}");
+        drop(disks);
+        unmount(root.path(), UnmountFlags::DETACH).unwrap();
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use kvdyno_core::workload::fault::NodeAction;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::cut_figures::CutFigures;
 use crate::error::TestbedError;
 use crate::model::{Description, NodeDescription};
 use crate::site::Step;
@@ -35,6 +36,10 @@ pub enum Order {
     AddNode,
     /// Say whether every copy is there.
     Whole,
+    /// Say what failed of the machine below the nodes, or of kvdyno's own parts there.
+    Machine,
+    /// Give the figures of the last cut of power.
+    Cut,
     /// End all of it.
     End,
 }
@@ -51,6 +56,10 @@ pub enum KeeperReport {
     Nodes(Vec<NodeDescription>),
     /// Whether every copy is there; what is missing if not. `None` where the servers cannot tell.
     Whole(Option<Result<(), String>>),
+    /// What failed of the machine, or of kvdyno's own parts below the nodes; `None` if nothing did.
+    Machine(Option<String>),
+    /// Figures of the last cut of power; `None` if there was none since they were asked for.
+    Cut(Option<CutFigures>),
     /// The order is carried out.
     Done,
     /// Something was done to nodes, and by which means; or a node was added, and its name.
@@ -66,17 +75,24 @@ pub struct Failed {
     message: String,
     /// The user can put it right by writing something else.
     usage: bool,
+    /// A part of kvdyno, or the machine, failed.
+    #[serde(default)]
+    machine: bool,
 }
 
 impl From<&TestbedError> for Failed {
     fn from(error: &TestbedError) -> Failed {
-        Failed { message: error.to_string(), usage: error.is_usage() }
+        Failed {
+            message: error.to_string(),
+            usage: error.is_usage(),
+            machine: error.is_of_machine(),
+        }
     }
 }
 
 impl From<Failed> for TestbedError {
-    fn from(failed: Failed) -> TestbedError {
-        TestbedError::Kept { message: failed.message, usage: failed.usage }
+    fn from(Failed { message, usage, machine }: Failed) -> TestbedError {
+        TestbedError::Kept { message, usage, machine }
     }
 }
 
@@ -115,6 +131,10 @@ mod tests {
         };
         let again = TestbedError::from(failed);
         assert_eq!((again.to_string(), again.is_usage()), (error.to_string(), true));
+        assert!(!again.is_of_machine());
+        let error = TestbedError::Machine("the disk below is full".to_owned());
+        let again = TestbedError::from(Failed::from(&error));
+        assert!(again.is_of_machine() && !again.is_usage(), "{again}");
         assert_eq!(read::<Order>("nonsense"), None);
     }
 }

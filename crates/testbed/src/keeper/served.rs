@@ -93,12 +93,19 @@ fn carry_out(testbed: &mut dyn Testbed, order: &Order, detached: bool) -> Keeper
         Order::Describe => return described(testbed, detached),
         Order::Nodes => return KeeperReport::Nodes(testbed.nodes()),
         Order::Whole => return KeeperReport::Whole(testbed.whole()),
+        Order::Cut => return KeeperReport::Cut(testbed.take_cut()),
+        Order::Machine => return KeeperReport::Machine(testbed.machine_failure()),
         Order::Act { nodes, action } => testbed.act_on(nodes, action),
         Order::AddNode => testbed.add_node(),
         Order::Deploy { .. } | Order::End => {
             Err(TestbedError::Node("the testbed is up already".to_owned()))
         }
     };
+    // Whatever a server says of itself: it stood on what failed.
+    let done = done.map_err(|error| match testbed.machine_failure() {
+        Some(failed) => TestbedError::Machine(failed),
+        None => error,
+    });
     done.map_or_else(|error| KeeperReport::Failed(Failed::from(&error)), KeeperReport::Acted)
 }
 

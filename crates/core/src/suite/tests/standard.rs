@@ -36,6 +36,31 @@ fn standard_2_is_standard_1_with_a_cut_of_power() {
     assert_eq!(cut.faults.iter().map(|fault| fault.kind().word).collect::<Vec<_>>(), ["power"]);
 }
 
+/// The load varies between cuts, and deletes are cut in a range that was loaded and read back and that nothing else wrote.
+#[test]
+fn suites_of_power_cuts_vary_the_load_and_delete_each_loaded_record_once() {
+    for name in ["power-cut", "power-cut-all"] {
+        let plan = Suite::find(name).unwrap().plan(&Overrides::default()).unwrap();
+        let at = |wanted: &str| plan.phases.iter().position(|phase| phase.name == wanted).unwrap();
+        let cut = |phase: &&PhasePlan| phase.faults.iter().any(|f| f.kind().word == "power");
+        let only = |kind: Kind| {
+            let of = move |phase: &&PhasePlan| phase.groups[0].mix.parts == [(kind, 1_000)];
+            plan.phases.iter().filter(cut).filter(of).collect::<Vec<_>>()
+        };
+        let inserts = only(Kind::Insert);
+        let open = inserts.iter().filter(|phase| phase.groups[0].arrival.is_open()).count();
+        assert_eq!((inserts.len(), open), (4, 3), "{name}");
+        assert!(plan.phases.iter().filter(cut).all(|phase| phase.read_back), "{name}");
+        assert!(plan.phases.iter().filter(cut).all(|phase| phase.faults[0].spread.is_some()));
+        assert!(plan.phases[at("load")].read_back);
+        let [deletes] = only(Kind::Delete)[..] else { panic!("{name}: one phase of deletes") };
+        let loaded = plan.phases[at("load")].groups[0].requests;
+        assert_eq!((deletes.groups[0].requests, loaded), (Some(20_000), Some(20_000)), "{name}");
+        let writes = plan.phases[..at("deletes")].iter().filter(|phase| !phase.load);
+        assert!(writes.flat_map(|phase| &phase.groups).all(|g| g.mix.parts[0].0 == Kind::Insert));
+    }
+}
+
 #[test]
 fn standard_1_has_what_a_standard_test_should_hold() {
     let plan = Suite::find("standard-1").unwrap().plan(&Overrides::default()).unwrap();

@@ -163,6 +163,7 @@ impl Phase {
             measure: &self.measure,
             threading: self.threading,
             resources: Some(&self.resources),
+            after_end: false,
             outages: &self.outages,
             prepares: self.prepares,
         })

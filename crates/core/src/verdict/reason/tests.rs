@@ -30,6 +30,7 @@ fn each() -> Vec<Reason> {
             expected: Some(0.99),
             beside_faults: true,
             restarted: "h:1, up for 3s".to_owned(),
+            after_end: false,
         },
         Reason::ErrorRatio { failed: 1_000, completed: 10_000, of_client: 0 },
         Reason::TooFewSamples { kind: Kind::Get, samples: 500 },
@@ -153,7 +154,8 @@ fn a_limited_client_tells_by_how_much_more_of_it_would_help() {
 fn misses_are_held_to_what_the_suite_expects() {
     let level = |missed, expected| {
         let (beside_faults, restarted) = (false, String::new());
-        Reason::UnexpectedMisses { missed, reads: 1_000, expected, beside_faults, restarted }
+        let (reads, after_end) = (1_000, false);
+        Reason::UnexpectedMisses { missed, reads, expected, beside_faults, restarted, after_end }
             .level()
     };
     let levels = |expected, missed: [u64; 3]| missed.map(|missed| level(missed, expected));
@@ -169,6 +171,19 @@ fn misses_are_held_to_what_the_suite_expects() {
         "9,000 of 10,000 reads (90.0 %) found no record where one should be, outside the faults' \
          windows; 99.0 % are to find theirs; started anew meanwhile: h:1, up for 3s"
     );
+}
+
+/// What a fault of the run took is no eviction.
+#[test]
+fn misses_after_a_fault_that_ends_nodes_are_advised_by_their_cause() {
+    let advice = |after_end| {
+        let (missed, reads, expected, beside_faults) = (900, 1_000, None, false);
+        let restarted = String::new();
+        Reason::UnexpectedMisses { missed, reads, expected, beside_faults, restarted, after_end }
+            .advice()
+    };
+    assert!(advice(false).contains("evicts"));
+    assert!(!advice(true).contains("evicts") && advice(true).contains("cut their power"));
 }
 
 #[test]

@@ -67,6 +67,7 @@ fn a_client_that_is_starved_is_told_to_be_the_limit() {
         measure: &measure,
         threading: Threading::Networked,
         resources: None,
+        after_end: false,
         outages: &[],
         prepares: false,
     });

@@ -144,7 +144,7 @@ fn nothing_is_left_when_the_keeper_is_killed() {
     for above in [1, 2] {
         let (running, pids) = up(&place, "redis-sharded:2");
         kill9((0..above).fold(pids[0], |pid, _| parent(pid)));
-        running.wait().expect(69).expect_words(&["its keeper has ended"]);
+        running.wait().expect(70).expect_words(&["its keeper has ended"]);
         eventually("the servers end", || pids.iter().all(|pid| !is_there(*pid)));
         // Nobody was left to remove the folder: whoever comes next does.
         told(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);

@@ -18,8 +18,8 @@ use fuser::{
 use kvdyno_core::ground::random::Random;
 use kvdyno_core::workload::fault::{Access, DiskTrouble, Lose, Misbehaviour};
 
-use super::cache::Cache;
-use super::{Answer, DESCRIPTORS, Order, PIECE};
+use super::cache::{Cache, Kept};
+use super::{Answer, DESCRIPTORS, Order, PIECE, Said};
 
 /// The file's own number; the folder that it lies in has 1.
 const DISK: INodeNo = INodeNo(2);
@@ -49,8 +49,12 @@ struct Wrong {
 #[derive(Debug, Default)]
 struct State {
     off: bool,
+    /// Power is about to be cut: no flush is answered any more.
+    held: bool,
     wrong: Vec<Wrong>,
     cache: Cache,
+    /// What the image refused first: no fault of those that are asked for.
+    refused: Option<String>,
 }
 
 /// A device.
@@ -116,34 +120,25 @@ impl Disk {
     fn carry_out(&self, order: Order) -> Answer {
         let mut state = self.state();
         let told = match order {
+            Order::Hold => {
+                state.held = true;
+                Ok(String::new())
+            }
             Order::Cut { lose, seed } => {
-                state.off = true;
-                let cut = state.cache.cut(&self.image, lose, seed);
-                let kept = cut.map_err(|error| error.to_string())?;
-                Ok(match lose {
-                    Lose::Unwritten => String::new(),
-                    Lose::Some => format!(
-                        "of {} writes since the disk's last flush {} kept, seed {seed}",
-                        kept.writes, kept.kept
-                    ),
-                    Lose::Torn => format!(
-                        "of {} sectors of {} writes since the disk's last flush {} kept, seed {seed}",
-                        kept.pieces, kept.writes, kept.kept
-                    ),
-                    Lose::Unflushed => {
-                        format!("{} writes since the disk's last flush taken", kept.writes)
-                    }
-                })
+                let kept = state.cut(&self.image, lose, seed)?;
+                self.goes_on.notify_all();
+                return Ok(Said { undecided: kept.pieces, text: kept.told(lose, seed) });
             }
             Order::On => {
-                state.off = false;
+                (state.off, state.held) = (false, false);
                 Ok(String::new())
             }
             Order::Begin { how, seed } => state.begin(how, seed),
             Order::End(trouble) => state.end(trouble),
+            Order::Failure => Ok(state.refused.clone().unwrap_or_default()),
         };
         self.goes_on.notify_all();
-        told
+        told.map(|text| Said { text, undecided: 0 })
     }
 
     /// Lets what is asked wait as long as the disk takes longer. With the state when it is its turn, or with why not.
@@ -161,6 +156,11 @@ impl Disk {
             let waited = self.goes_on.wait_while(state, waits);
             state = waited.unwrap_or_else(PoisonError::into_inner);
         }
+        if access == Access::Flushes {
+            let waits = |state: &mut State| state.held && !state.off;
+            let waited = self.goes_on.wait_while(state, waits);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
         let refused =
             matches!(state.how(DiskTrouble::Error), Some(Misbehaviour::Error(of)) if of == access);
         if state.off || (refused && state.happened(DiskTrouble::Error)) {
@@ -172,7 +172,7 @@ impl Disk {
     fn read(&self, offset: u64, size: u32) -> Result<Vec<u8>, Errno> {
         drop(self.turn(Access::Reads)?);
         let mut data = vec![0; (u64::from(size).min(self.bytes.saturating_sub(offset))) as usize];
-        self.image.read_exact_at(&mut data, offset).map_err(|_| Errno::EIO)?;
+        self.image.read_exact_at(&mut data, offset).map_err(|error| self.state().refuse(&error))?;
         self.state().rot(Access::Reads, offset, &mut data);
         Ok(data)
     }
@@ -182,7 +182,7 @@ impl Disk {
         let mut stored = data.to_vec();
         state.rot(Access::Writes, offset, &mut stored);
         let written = state.cache.write(&self.image, offset, &stored);
-        written.map(|()| data.len() as u32).map_err(|_| Errno::EIO)
+        written.map(|()| data.len() as u32).map_err(|error| state.refuse(&error))
     }
 
     fn flush(&self) -> Result<(), Errno> {
@@ -219,6 +219,24 @@ impl Disk {
 }
 
 impl State {
+    /// Keeps what the image refused first; says it.
+    fn note(&mut self, error: &io::Error) -> String {
+        self.refused.get_or_insert_with(|| error.to_string());
+        error.to_string()
+    }
+
+    fn refuse(&mut self, error: &io::Error) -> Errno {
+        self.note(error);
+        Errno::EIO
+    }
+
+    /// Takes and gives nothing from now on, and loses what it is to lose.
+    fn cut(&mut self, image: &File, lose: Lose, seed: u64) -> Result<Kept, String> {
+        self.off = true;
+        let cut = self.cache.cut(image, lose, seed);
+        cut.map_err(|error| self.note(&error))
+    }
+
     fn of(&mut self, trouble: DiskTrouble) -> Option<&mut Wrong> {
         self.wrong.iter_mut().find(|wrong| wrong.how.trouble() == trouble)
     }
@@ -261,7 +279,7 @@ impl State {
         }
     }
 
-    fn begin(&mut self, how: Misbehaviour, seed: u64) -> Answer {
+    fn begin(&mut self, how: Misbehaviour, seed: u64) -> Result<String, String> {
         if self.how(how.trouble()).is_some() {
             return Err("its disk does so already".to_owned());
         }
@@ -279,7 +297,7 @@ impl State {
         })
     }
 
-    fn end(&mut self, trouble: DiskTrouble) -> Answer {
+    fn end(&mut self, trouble: DiskTrouble) -> Result<String, String> {
         let place = self.wrong.iter().position(|wrong| wrong.how.trouble() == trouble);
         let Some(place) = place else {
             return Err("its disk does not do so".to_owned());
@@ -292,6 +310,23 @@ impl State {
             Misbehaviour::Error(of) => format!("{times} {} were refused", of.word()),
             Misbehaviour::Rot { of, .. } => rotten(of, times, &places),
         })
+    }
+}
+
+impl Kept {
+    /// Describes it in words; nothing where the disk keeps whatever it was handed.
+    fn told(self, lose: Lose, seed: u64) -> String {
+        let Kept { writes, pieces, kept } = self;
+        match lose {
+            Lose::Unwritten => String::new(),
+            Lose::Some => {
+                format!("of {writes} writes since the disk's last flush {kept} kept, seed {seed}")
+            }
+            Lose::Torn => format!(
+                "of {pieces} sectors of {writes} writes since the disk's last flush {kept} kept, seed {seed}"
+            ),
+            Lose::Unflushed => format!("{writes} writes since the disk's last flush taken"),
+        }
     }
 }
 

@@ -1,0 +1,17 @@
+//! Figures of a cut of power: how much of what was written was at stake, and how fast all of it went dark.
+
+use serde::{Deserialize, Serialize};
+
+/// Figures of one cut of power, of all nodes that it met.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutFigures {
+    /// From the order to stand still until the last file system was shut, ns.
+    pub frozen_ns: u64,
+    /// From the first order to hold flushes until all disks did, ns, before that; `None` where disks cannot hold any.
+    pub held_within_ns: Option<u64>,
+    /// Bytes of files that lay in memory alone and are gone; `None` where the kernel does not tell.
+    pub in_memory: Option<u64>,
+    /// Writes since the last flush, or sectors of them, of which the cut decided what stays; `None` where the disks keep
+    /// all that they were handed.
+    pub undecided: Option<u64>,
+}
