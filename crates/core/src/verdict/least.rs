@@ -81,6 +81,7 @@ impl Reason {
             | Reason::OtherRun { .. }
             | Reason::AgentLost { .. }
             | Reason::AgentUnlike { .. }
+            | Reason::BeginLate { .. }
             | Reason::ClocksUncertain { .. }
             | Reason::Anomalies { .. } => (0, Basis::Facts),
         };

@@ -178,6 +178,15 @@ pub enum Reason {
         /// Its p99 over that of the median agent, in its median interval.
         times: f64,
     },
+    /// An agent began later than all had agreed: what fell due before is late by its own doing.
+    BeginLate {
+        /// Which began last.
+        agent: String,
+        /// How much later, by its own clock.
+        late: Duration,
+        /// How long the phase took.
+        span: Duration,
+    },
     /// An agent's clock is not known well enough for the times that the phase tells.
     ClocksUncertain {
         /// Whose is known worst.
@@ -241,6 +250,7 @@ impl Reason {
             Reason::Scaled { .. } => "scaled",
             Reason::AgentLost { .. } => "agent-lost",
             Reason::AgentUnlike { .. } => "agent-unlike",
+            Reason::BeginLate { .. } => "begin-late",
             Reason::ClocksUncertain { .. } => "clocks-uncertain",
             Reason::Steered { .. } => "steered",
             Reason::Unjudged { .. } => "unjudged",
@@ -256,7 +266,7 @@ impl Reason {
             Reason::ClientLimited { .. } => Bounds::suspect_above(0.90),
             Reason::HarnessShare { .. } => Bounds::suspect_above(0.20),
             Reason::MissedSchedule { .. } => Bounds::above(0.001, 0.05),
-            Reason::ClientStalled { .. } => Bounds::above(0.01, 0.05),
+            Reason::ClientStalled { .. } | Reason::BeginLate { .. } => Bounds::above(0.01, 0.05),
             Reason::LateSends { .. } => Bounds::above(0.10, 0.50),
             Reason::UnexpectedMisses { expected: Some(hits), .. } => {
                 Bounds::above(1.0 - hits, 1.0 - hits / 2.0)
@@ -326,6 +336,9 @@ impl Reason {
             Reason::AgentLost { ref agents, .. } => (agents.len() as f64, Unit::Count),
             Reason::AgentUnlike { unlike, intervals, .. } => {
                 (unlike as f64 / intervals.max(1) as f64, Unit::Share)
+            }
+            Reason::BeginLate { late, span, .. } => {
+                (late.as_secs_f64() / span.as_secs_f64().max(1e-9), Unit::Share)
             }
             Reason::ClocksUncertain { off, of, .. } => {
                 (off.as_secs_f64() / of.as_secs_f64(), Unit::Share)
@@ -412,6 +425,9 @@ impl Reason {
                 format!("scaled: not comparable; ran at {scale} of the published size")
             }
             Reason::AgentLost { ref agents, of } => words::of_lost_agents(agents, of),
+            Reason::BeginLate { ref agent, late, .. } => {
+                words::of_late_begin(agent, late, &self.percent())
+            }
             Reason::ClocksUncertain { ref agent, off, of } => words::of_clock(agent, off, of),
             Reason::Steered { changes } => words::of_steering(changes),
             Reason::AgentUnlike { ref agent, unlike, intervals, times } => {
@@ -484,6 +500,9 @@ impl Reason {
             Reason::AgentUnlike { .. } => {
                 "see what its machine or its network does beside; take its machine out, or mend it, and repeat"
             }
+            Reason::BeginLate { .. } => {
+                "see what kept it (its processors, the network to it), and repeat"
+            }
             Reason::ClocksUncertain { .. } => "let conductor and agents be nearer to each other",
             Reason::Steered { .. } => "run it again as it is planned, and leave it alone",
             Reason::Unjudged { .. } => {
@@ -503,6 +522,7 @@ impl Reason {
             }
             Reason::ClientStalled { .. }
             | Reason::LateSends { .. }
+            | Reason::BeginLate { .. }
             | Reason::OtherLoad { .. }
             | Reason::Disturbed { .. } => true,
             _ => false,

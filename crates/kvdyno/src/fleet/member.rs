@@ -18,6 +18,9 @@ use super::unlike::AgentCourse;
 use super::wire::Sending;
 use crate::account::Unclear;
 
+/// Shortest delay of a begin that is told: any busy machine has less now and then.
+const LATE: Duration = Duration::from_millis(10);
+
 /// See the top of the file.
 pub struct Member {
     /// What it is called.
@@ -176,6 +179,11 @@ impl Member {
         if self.phase.ended.is_empty() { 0 } else { self.phase.clock.until(self.clock) }
     }
 
+    /// How much later than agreed its first worker began, as far as any has told.
+    fn begun_late(&self) -> Option<Duration> {
+        self.phase.used.iter().map(|used| used.late).min()
+    }
+
     /// Its row in a phase of `all` operations that took `seconds`.
     pub fn row(&self, all: u64, seconds: f64) -> AgentResult {
         let MemberPhase { ended, operations, succeeded, latencies, lag, used, .. } = &self.phase;
@@ -194,7 +202,7 @@ impl Member {
             rate: (seconds > 0.0).then_some(*succeeded as f64 / seconds),
             p99_ns: p99(latencies),
             late_p99_ns: p99(lag),
-            begin_late_ns: used.iter().map(|used| used.late.as_nanos() as u64).min(),
+            begin_late_ns: self.begun_late().map(|late| late.as_nanos() as u64),
             processors: if wall > 0.0 { busy / wall } else { 0.0 },
             passing: (busy > 0.0).then_some(passing.as_secs_f64() / busy),
             busiest: used
@@ -214,6 +222,14 @@ impl Member {
     }
 }
 
+/// The agent that began last, if that was late for a phase of this length.
+pub fn late_begin(members: &[Member], span: Duration) -> Option<Reason> {
+    let last = members.iter().filter_map(|member| Some((member.begun_late()?, member)));
+    let (late, last) = last.max_by_key(|(late, _)| *late)?;
+    let reason = Reason::BeginLate { agent: last.called(), late, span };
+    (late >= LATE && reason.threshold().is_some()).then_some(reason)
+}
+
 /// Says whose worker the limit was.
 pub fn name_limit(members: &[Member], reason: &mut Reason) {
     let Reason::ClientLimited { worker, agent, .. } = reason else { return };
@@ -230,6 +246,7 @@ mod tests {
 
     use kvdyno_core::load::Team;
     use kvdyno_core::measure::{KindMeasure, Series, Troubles};
+    use kvdyno_core::verdict::Level;
     use kvdyno_core::workload::Kind;
 
     use super::*;
@@ -273,6 +290,26 @@ mod tests {
         member.lose("killed again", &voice);
         assert_eq!(member.phase.findings.tally.writes_acknowledged, 33);
         assert_eq!(member.lost.as_deref(), Some("killed"));
+    }
+
+    #[test]
+    fn the_agent_that_began_last_is_named_and_its_late_begin_judged() {
+        let mut members = [member(1, 0, 2), member(2, 2, 1), member(3, 3, 1)];
+        let late = |ms| WorkerUse { late: Duration::from_millis(ms), ..WorkerUse::default() };
+        // The first worker counts: one that has to wait for its processor is no late begin.
+        members[0].phase.used = vec![late(900), late(0)];
+        members[1].phase.used = vec![late(300)];
+        let level = |seconds| {
+            let reason = late_begin(&members, Duration::from_secs(seconds));
+            reason.map(|reason| (reason.name(), reason.level(), reason.text()))
+        };
+        let (name, invalid, text) = level(5).expect("6 % of the phase");
+        assert_eq!((name, invalid), ("begin-late", Level::Invalid));
+        assert!(text.starts_with("agent-2 (load-2) began 300 ms after"), "{text}");
+        assert_eq!(level(10).map(|told| told.1), Some(Level::Suspect));
+        assert_eq!(level(60), None, "half a per cent");
+        assert_eq!(late_begin(&[member(1, 0, 1)], Duration::from_secs(1)), None);
+        assert_eq!(members[1].row(1, 1.0).begin_late_ns, Some(300_000_000));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod agent;
 mod asked;
+mod beginning;
 mod carried;
 mod clocks;
 mod described;

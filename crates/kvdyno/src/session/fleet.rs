@@ -5,6 +5,7 @@ use kvdyno_core::measure::PhaseMeasure;
 use kvdyno_core::verdict::Reason;
 use kvdyno_core::workload::{Ownership, PhasePlan};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Session;
 use crate::account::{Ownerless, Unclear};
@@ -103,6 +104,7 @@ impl Session<'_> {
     pub(super) fn judge_agents(
         &self,
         phase: &PhasePlan,
+        span: Duration,
         reasons: &mut Vec<Reason>,
         prepares: bool,
     ) {
@@ -111,6 +113,7 @@ impl Session<'_> {
         reasons.iter_mut().for_each(|reason| fleet.name_limit(reason));
         if !prepares {
             reasons.extend(fleet.unlike());
+            reasons.extend(fleet.late_begin(span));
             let interval = self.options.load.interval;
             reasons.extend(fleet.uncertain(phase, interval));
         }

@@ -57,6 +57,7 @@ fn each() -> Vec<Reason> {
         },
         Reason::Steered { changes: 2 },
         Reason::ClocksUncertain { agent: "agent-2 (m)".to_owned(), off: span / 2, of: span },
+        Reason::BeginLate { agent: "agent-2 (m)".to_owned(), late: span / 50, span },
     ]
 }
 
@@ -89,6 +90,7 @@ fn position(reason: &Reason) -> usize {
         Reason::AgentUnlike { .. } => 23,
         Reason::Steered { .. } => 24,
         Reason::ClocksUncertain { .. } => 25,
+        Reason::BeginLate { .. } => 26,
     }
 }
 

@@ -33,6 +33,15 @@ pub(super) fn of_unlike_agent(agent: &str, unlike: u64, intervals: u64, times: f
     )
 }
 
+/// Which agent began after the others.
+pub(super) fn of_late_begin(agent: &str, late: Duration, share: &str) -> String {
+    let late = duration_text(late.as_nanos() as f64);
+    format!(
+        "{agent} began {late} after the agreed moment ({share} of the phase): what fell due before is late by its own \
+         doing, not the store's"
+    )
+}
+
 /// Whose clock is known too little for which intervals.
 pub(super) fn of_clock(agent: &str, off: Duration, of: Duration) -> String {
     let [off, of] = [off, of].map(|time| duration_text(time.as_nanos() as f64));
