@@ -167,15 +167,18 @@ pub enum Reason {
         /// How many there were.
         of: u64,
     },
-    /// An agent saw other latencies than the rest, time and again: its machine or its way to the store differs.
+    /// An agent was slower than the rest, time and again: its machine or its way to the store differs.
     AgentUnlike {
         /// Which.
         agent: String,
-        /// In how many intervals its p99 was far from that of the median agent.
+        /// By what it was slower.
+        #[serde(default)]
+        figure: AgentFigure,
+        /// In how many stretches its figure was far from that of the median agent.
         unlike: u64,
-        /// Intervals in which enough of all agents' operations ended.
+        /// Stretches of intervals in which enough of the agents' operations ended.
         intervals: u64,
-        /// Its p99 over that of the median agent, in its median interval.
+        /// How many times as far as the median agent's its figure was, in its median stretch.
         times: f64,
     },
     /// An agent began later than all had agreed: what fell due before is late by its own doing.
@@ -222,6 +225,19 @@ pub enum Reason {
         /// Of each kind, in [`AnomalyKind::ALL`](crate::verify::AnomalyKind::ALL)'s order.
         counts: [u64; 5],
     },
+}
+
+/// What tells an agent from the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentFigure {
+    /// 99th percentile of its latencies.
+    #[default]
+    P99,
+    /// Operations of a client that succeeded, a second (closed arrivals).
+    Rate,
+    /// What it had to send over what it sent (open arrivals).
+    Backlog,
 }
 
 impl Reason {
@@ -430,8 +446,8 @@ impl Reason {
             }
             Reason::ClocksUncertain { ref agent, off, of } => words::of_clock(agent, off, of),
             Reason::Steered { changes } => words::of_steering(changes),
-            Reason::AgentUnlike { ref agent, unlike, intervals, times } => {
-                words::of_unlike_agent(agent, unlike, intervals, times)
+            Reason::AgentUnlike { ref agent, figure, unlike, intervals, times } => {
+                words::of_unlike_agent(agent, figure, (unlike, intervals), times)
             }
             Reason::Unjudged { unknown, reads } => words::of_unjudged(unknown, reads),
             Reason::OtherRun { values, reads } => words::of_other_run(values, reads),

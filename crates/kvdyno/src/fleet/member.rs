@@ -12,9 +12,9 @@ use kvdyno_core::verify::Findings;
 use kvdyno_report::result::AgentResult;
 
 use super::clocks::Offsets;
+use super::course::AgentCourse;
 use super::machine_use::MachineUse;
 use super::messages::{AgentOrder, Hello};
-use super::unlike::AgentCourse;
 use super::wire::Sending;
 use crate::account::Unclear;
 
@@ -61,7 +61,7 @@ pub struct MemberPhase {
     latencies: Option<Histogram<u64>>,
     lag: Option<Histogram<u64>>,
     used: Vec<WorkerUse>,
-    /// Its p99 in each interval.
+    /// What it did in each stretch.
     pub course: AgentCourse,
     /// What its machine did.
     pub machine: MachineUse,
@@ -123,6 +123,8 @@ impl Member {
         if batch.worker >= phase.ended.len() {
             return;
         }
+        let succeeded = batch.series.iter().map(|(_, measure)| measure.ok).sum();
+        phase.course.count(batch.interval, (succeeded, batch.offered, batch.started));
         phase.course.reach(batch.interval);
         for (series, measure) in &batch.series {
             if !series.kind.read_only() {
@@ -184,6 +186,11 @@ impl Member {
         self.phase.used.iter().map(|used| used.late).min()
     }
 
+    /// Its clients.
+    pub fn clients(&self) -> u32 {
+        self.phase.used.iter().map(|used| used.clients).sum()
+    }
+
     /// Its row in a phase of `all` operations that took `seconds`.
     pub fn row(&self, all: u64, seconds: f64) -> AgentResult {
         let MemberPhase { ended, operations, succeeded, latencies, lag, used, .. } = &self.phase;
@@ -196,7 +203,7 @@ impl Member {
             machine: self.hello.machine.clone(),
             process: self.hello.process,
             workers: ended.len() as u32,
-            clients: used.iter().map(|used| used.clients).sum(),
+            clients: self.clients(),
             operations: *operations,
             share: if all > 0 { *operations as f64 / all as f64 } else { 0.0 },
             rate: (seconds > 0.0).then_some(*succeeded as f64 / seconds),

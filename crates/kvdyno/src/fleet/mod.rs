@@ -6,6 +6,7 @@ mod asked;
 mod beginning;
 mod carried;
 mod clocks;
+mod course;
 mod described;
 mod end_line;
 mod engines;

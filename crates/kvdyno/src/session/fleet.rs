@@ -112,7 +112,7 @@ impl Session<'_> {
         let fleet = fleet.lock();
         reasons.iter_mut().for_each(|reason| fleet.name_limit(reason));
         if !prepares {
-            reasons.extend(fleet.unlike());
+            reasons.extend(fleet.unlike(phase));
             reasons.extend(fleet.late_begin(span));
             let interval = self.options.load.interval;
             reasons.extend(fleet.uncertain(phase, interval));

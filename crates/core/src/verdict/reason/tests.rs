@@ -51,6 +51,7 @@ fn each() -> Vec<Reason> {
         Reason::AgentLost { agents: vec!["agent-2 (killed)".to_owned()], of: 4 },
         Reason::AgentUnlike {
             agent: "agent-2 (m)".to_owned(),
+            figure: AgentFigure::Rate,
             unlike: 8,
             intervals: 10,
             times: 2.0,

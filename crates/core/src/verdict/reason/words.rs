@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::ground::numbers::{duration_text, grouped};
 use crate::measure::StopReason;
-use crate::verdict::Level;
+use crate::verdict::{AgentFigure, Level};
 use crate::verify::AnomalyKind;
 use crate::workload::Kind;
 
@@ -26,11 +26,25 @@ pub(super) fn of_lost_agents(agents: &[String], of: u64) -> String {
 }
 
 /// Which agent is not as the others.
-pub(super) fn of_unlike_agent(agent: &str, unlike: u64, intervals: u64, times: f64) -> String {
-    format!(
-        "{agent} is unlike the other agents: in {unlike} of {intervals} intervals its p99 was far above that of \
-         the median agent ({times:.1} times as long)"
-    )
+pub(super) fn of_unlike_agent(
+    agent: &str,
+    figure: AgentFigure,
+    (unlike, intervals): (u64, u64),
+    times: f64,
+) -> String {
+    let found = match figure {
+        AgentFigure::P99 => {
+            format!("its p99 was far above that of the median agent ({times:.1} times as long)")
+        }
+        AgentFigure::Rate => format!(
+            "its clients did far less than those of the median agent ({:.0} % of it)",
+            100.0 / times.max(1.0)
+        ),
+        AgentFigure::Backlog => format!(
+            "what it had to send was far more than it sent ({times:.1} times as much as with the median agent)"
+        ),
+    };
+    format!("{agent} is unlike the other agents: in {unlike} of {intervals} stretches {found}")
 }
 
 /// Which agent began after the others.
