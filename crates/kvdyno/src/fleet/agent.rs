@@ -84,7 +84,7 @@ fn be_agent(
             Task::Do(AgentOrder::End) => return Ok(Exit::Done),
             Task::Do(AgentOrder::Refused(why)) => {
                 return Err(Failure::unavailable(format!(
-                    "{conductor} refused this agent: {why}; start it as the conductor says"
+                    "{conductor} refused this agent: {why}; do as the conductor says"
                 )));
             }
             Task::Do(order) => {

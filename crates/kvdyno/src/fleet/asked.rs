@@ -83,6 +83,20 @@ pub fn conductor_to_join(arguments: &ExecutionArguments) -> Result<Option<String
     })
 }
 
+/// Tells the processes that an engine has started with this one that their run does not begin, and why: they would wait for
+/// it. Nothing, where this process is no such conductor.
+pub fn refuse_engine_agents(arguments: &ExecutionArguments, why: &Failure, interrupt: &Interrupt) {
+    let Ok(Some((engine, EngineRole::Conductor { others, listen }))) = placed(arguments) else {
+        return;
+    };
+    let listen = arguments.listen.as_deref().unwrap_or(&listen);
+    let Ok(Some(token)) = Token::told() else { return };
+    // Where nobody can join there is nobody to be told.
+    let Ok(mut fleet) = Fleet::listen(listen, others, &token) else { return };
+    warn_user!("kvdyno: the run does not begin; the {others} processes of {engine} are told so");
+    fleet.refuse_all(&format!("the run does not begin: {why}"), interrupt);
+}
+
 impl AgentsAsked {
     /// Reads `--agents` and `--listen`.
     ///
@@ -125,6 +139,11 @@ impl AgentsAsked {
             }
             (None, None) => Err(wrong()),
         }
+    }
+
+    /// Returns true if they come by themselves or from other machines.
+    pub fn are_waited_for(&self) -> bool {
+        !matches!(self, AgentsAsked::Local(_))
     }
 
     /// How many they are.

@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 use tokio_rustls::rustls::ServerConfig;
 
+use super::REFUSING;
 use super::end_line::{self, EndLine};
 use super::identity::who_am_i;
 use super::latest_use::LatestUse;
@@ -175,6 +176,22 @@ impl Fleet {
             self.look_after_children()?;
         }
         Ok(())
+    }
+
+    /// Refuses all agents that come, until each has or there is no more time.
+    pub fn refuse_all(&mut self, why: &str, interrupt: &Interrupt) {
+        let until = Instant::now() + REFUSING;
+        let mut left = self.count;
+        while left > 0 && Instant::now() < until && !interrupt.is_raised() {
+            match self.inbox.recv_timeout(LOOK) {
+                Ok((_, AgentNews::Joined(_, sending))) => {
+                    sending.send(&AgentOrder::Refused(why.to_owned()));
+                    left -= 1;
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
     }
 
     /// A process that was started and has ended will never come.
