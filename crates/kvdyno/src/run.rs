@@ -49,7 +49,7 @@ const CAPACITY_PHASE: &str = "run";
 /// [`Failure`] if nothing could be measured.
 pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     if let Some(conductor) = conductor_to_join(&arguments.execution)? {
-        return agent_of_engine(&conductor);
+        return agent_of_engine(&conductor, arguments.execution.wait);
     }
     let (plan, targets) =
         planned(arguments).map_err(|failure| unbegun(&arguments.execution, failure))?;
@@ -126,7 +126,7 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
     recorded.execution.console_on = None;
     recorded.execution.metrics = MetricsArguments::default();
     if let Some(conductor) = conductor_to_join(&recorded.execution)? {
-        return agent_of_engine(&conductor);
+        return agent_of_engine(&conductor, recorded.execution.wait);
     }
     carry_out(&plan, targets, &recorded.execution, result.command)
 }
@@ -326,7 +326,7 @@ fn carry_out(
         refuse_engine_agents(arguments, failure, &interrupt);
     })?;
     if let Some(asked) = agents {
-        options.fleets = Some(Fleets::gather(asked, reads, &interrupt)?);
+        options.fleets = Some(Fleets::gather(asked, reads, arguments.wait, &interrupt)?);
         // It tells this run from those that were carried out while agents were waited for.
         options.session = session_number();
     }

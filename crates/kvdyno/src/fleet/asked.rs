@@ -1,6 +1,7 @@
 //! `--agents`: what is asked for, and what cannot be had of several agents.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::suite::Plan;
@@ -219,7 +220,7 @@ impl FleetInUse {
 }
 
 impl Fleets {
-    /// Waits for agents that are to join; those of this machine are started for each store anew, where its
+    /// Waits for agents that are to join, `wait` long if somebody says so; those of this machine are started for each store anew, where its
     /// clients have to be.
     ///
     /// # Errors
@@ -227,8 +228,10 @@ impl Fleets {
     pub fn gather(
         asked: AgentsAsked,
         reads: ReadsFrom,
+        wait: Option<Duration>,
         interrupt: &Interrupt,
     ) -> Result<Fleets, Failure> {
+        let patience = wait.unwrap_or(PATIENCE);
         let joined = match &asked {
             AgentsAsked::Local(_) => None,
             AgentsAsked::Joining { count, listen } => {
@@ -237,12 +240,12 @@ impl Fleets {
                 let token = told.map_or_else(Token::made, Ok)?;
                 let mut fleet = Fleet::listen(listen, *count, &token)?;
                 fleet.tell_how_to_join(listen, made.then_some(&token));
-                fleet.wait_for_all(interrupt, None)?;
+                fleet.wait_for_all(interrupt, wait, Some(Vec::new()))?;
                 Some(Arc::new(Mutex::new(fleet)))
             }
             AgentsAsked::Described { machines, listen } => {
                 let token = Token::told()?.map_or_else(Token::made, Ok)?;
-                let fleet = described::start(machines, listen, &token, interrupt)?;
+                let fleet = described::start(machines, listen, &token, interrupt, patience)?;
                 Some(Arc::new(Mutex::new(fleet)))
             }
             AgentsAsked::Placed { count, listen, itself, engine } => {
@@ -256,7 +259,7 @@ impl Fleets {
                 if *itself {
                     local::start_beside(&mut fleet, &token)?;
                 }
-                fleet.wait_for_all(interrupt, Some(PATIENCE))?;
+                fleet.wait_for_all(interrupt, Some(patience), Some(Vec::new()))?;
                 Some(Arc::new(Mutex::new(fleet)))
             }
         };

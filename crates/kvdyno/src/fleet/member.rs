@@ -106,6 +106,11 @@ impl Member {
         format!("{} ({}, process {})", self.name, self.hello.machine, self.hello.process)
     }
 
+    /// Name of its machine.
+    pub fn machine(&self) -> &str {
+        &self.hello.machine
+    }
+
     /// What it is called where its machine matters: such as `agent-2 (load-7)`.
     pub fn called(&self) -> String {
         format!("{} ({})", self.name, self.hello.machine)

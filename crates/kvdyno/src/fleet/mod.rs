@@ -6,6 +6,7 @@ mod asked;
 mod beginning;
 mod carried;
 mod clocks;
+mod coming;
 mod course;
 mod described;
 mod end_line;
@@ -19,6 +20,7 @@ mod member;
 mod messages;
 mod phase;
 mod reads;
+mod refusals;
 mod share;
 #[cfg(feature = "simulated-agents")]
 mod simulated;

@@ -450,9 +450,7 @@ fn a_file_tells_where_agents_are_started_and_nothing_is_left() {
     // Where ssh would be, a shell: the first line stays until its agent ends, the second does not.
     let agent = format!("{KVDYNO} agent --conductor $KVDYNO_CONDUCTOR");
     let file = format!(
-        "url = {:?}\n[[node]]\nname = \"a\"\naddress = {:?}\n{}{}",
-        server.url(),
-        server.address().to_string(),
+        "{}{}",
         load("load-1", &format!("{agent}; echo $? >> codes")),
         load("load-2", &format!("({agent}; echo $? >> codes) &"))
     );
@@ -496,7 +494,8 @@ fn strangers_and_one_too_many_are_refused_and_the_run_goes_on() {
     conductor.until("the run", || log.exists());
     agent(&scratch, &address, &token).wait().expect_line(69, &["the run has its 2 agents"]);
     let ended = done(conductor.wait());
-    assert_eq!(ended.err.matches("refused").count(), 3, "{}", ended.err);
+    // Two connections without the token came from one peer.
+    assert_eq!(ended.err.matches("refused").count(), 2, "{}", ended.err);
     agents.into_iter().for_each(|agent| {
         agent.wait().expect(0);
     });
