@@ -158,7 +158,9 @@ impl<'a> Session<'a> {
             self.device =
                 limit.map_err(|error| warn_user!("kvdyno: no limit of the device: {error}")).ok();
         }
-        for index in 0..plan.phases.len() {
+        self.end_without_agents();
+        let phases = if self.status == Status::Complete { plan.phases.len() } else { 0 };
+        for index in 0..phases {
             let mut phase = plan.phase_with(index, self.records_before(index));
             phase.verify &= self.options.verify;
             plan.steer_as_before(&mut phase, output.store_number());

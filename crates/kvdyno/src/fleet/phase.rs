@@ -91,6 +91,11 @@ impl Fleet {
         (!ownerless.agents.is_empty()).then_some(ownerless)
     }
 
+    /// Returns true if one was lost.
+    pub fn has_lost(&self) -> bool {
+        self.members.iter().any(|member| !member.is_there())
+    }
+
     /// Those that were lost, with why.
     pub fn lost(&self) -> Vec<String> {
         let lost = self

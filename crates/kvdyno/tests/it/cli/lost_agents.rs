@@ -4,7 +4,7 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use libc::SIGKILL;
+use libc::{SIGCONT, SIGKILL, SIGSTOP};
 use serde_json::Value;
 
 use super::agents::{account_without, agent, conducting_by, phase, redis};
@@ -92,6 +92,29 @@ fn both_wait_for_each_other_for_as_long_as_they_are_told() {
     let ended = scratch.spawn(command).wait();
     assert!([0, 2].contains(&ended.code()), "{ended:?}");
     early.wait().expect(0);
+}
+
+/// One stands still when all have come, so that it does not reach the store: nothing is measured, and a result says so.
+#[test]
+fn an_agent_that_is_lost_before_the_first_phase_leaves_a_result() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let line = format!(
+        "run --agents 2 --listen 127.0.0.1:0 --store {} --records 2k --quiet --out r",
+        server.url()
+    );
+    let (mut conductor, address, token) = conducting_by(&scratch, &line);
+    let first = agent(&scratch, &address, &token);
+    wait_for_words(&mut conductor, "1 of 2");
+    first.signal(SIGSTOP);
+    let other = agent(&scratch, &address, &token);
+    let ended = conductor.wait().expect(2);
+    assert!(ended.err.contains("lost agent-1"), "{}", ended.err);
+    let result = scratch.result("r");
+    assert_eq!(name_of_lost(&result), "agent-1");
+    assert_eq!(result["runs"][0]["phases"], serde_json::json!([]));
+    other.wait().expect(0);
+    first.signal(SIGCONT);
+    first.wait().expect(69);
 }
 
 /// While the agents connect for a phase one of them is killed: the phase does not begin, and the other, which is still
