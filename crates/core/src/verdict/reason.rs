@@ -441,9 +441,7 @@ impl Reason {
                 format!("scaled: not comparable; ran at {scale} of the published size")
             }
             Reason::AgentLost { ref agents, of } => words::of_lost_agents(agents, of),
-            Reason::BeginLate { ref agent, late, .. } => {
-                words::of_late_begin(agent, late, &self.percent())
-            }
+            Reason::BeginLate { ref agent, late, .. } => words::of_late_begin(self, agent, late),
             Reason::ClocksUncertain { ref agent, off, of } => words::of_clock(agent, off, of),
             Reason::Steered { changes } => words::of_steering(changes),
             Reason::AgentUnlike { ref agent, figure, unlike, intervals, times } => {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kvdyno_core::load::{LookedAgain, WorkerReport};
+use kvdyno_core::load::WorkerReport;
 use kvdyno_core::measure::{
     Batch, BatchLatencies, KindMeasure, Nanos, Series, Stalls, Troubles, WorkerUse,
     latency_histogram, now,
@@ -173,7 +173,7 @@ impl Simulated {
                 Told::WillBegin { number, at }
             }
             AgentOrder::StopAt(at) => return self.stop.set(at),
-            AgentOrder::ReadAgain => Told::LookedAgain(Box::new(LookedAgain::default())),
+            AgentOrder::ReadAgain => Told::LookedAgain(Box::default()),
             AgentOrder::CountUnclear { .. } => Told::Unclear(Unclear::default()),
             _ => return,
         };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::ground::numbers::{duration_text, grouped};
 use crate::measure::StopReason;
-use crate::verdict::{AgentFigure, Level};
+use crate::verdict::{AgentFigure, Level, Reason};
 use crate::verify::AnomalyKind;
 use crate::workload::Kind;
 
@@ -48,7 +48,8 @@ pub(super) fn of_unlike_agent(
 }
 
 /// Which agent began after the others.
-pub(super) fn of_late_begin(agent: &str, late: Duration, share: &str) -> String {
+pub(super) fn of_late_begin(reason: &Reason, agent: &str, late: Duration) -> String {
+    let share = reason.percent();
     let late = duration_text(late.as_nanos() as f64);
     format!(
         "{agent} began {late} after the agreed moment ({share} of the phase): what fell due before is late by its own \
