@@ -27,7 +27,7 @@ pub struct AgentCourse {
 
 /// Some intervals together.
 #[derive(Clone, Debug, Default)]
-pub struct Stretch {
+pub struct AgentStretch {
     /// Number of latencies in each part of the scale.
     latencies: BTreeMap<u16, u64>,
     /// Operations that succeeded.
@@ -43,7 +43,7 @@ pub struct Stretch {
 pub struct Stretches {
     /// A stretch is two to the power of this intervals long.
     doublings: u32,
-    all: Vec<Stretch>,
+    all: Vec<AgentStretch>,
 }
 
 impl AgentCourse {
@@ -93,9 +93,9 @@ impl AgentCourse {
     }
 }
 
-impl Stretch {
+impl AgentStretch {
     /// Takes another stretch in.
-    pub fn add(&mut self, other: &Stretch) {
+    pub fn add(&mut self, other: &AgentStretch) {
         for (part, count) in &other.latencies {
             *self.latencies.entry(*part).or_default() += count;
         }
@@ -130,13 +130,13 @@ impl Stretch {
 }
 
 impl Stretches {
-    fn at(&mut self, interval: u32) -> &mut Stretch {
+    fn at(&mut self, interval: u32) -> &mut AgentStretch {
         while (interval >> self.doublings) as usize >= STRETCHES {
             self.double();
         }
         let number = (interval >> self.doublings) as usize;
         if self.all.len() <= number {
-            self.all.resize(number + 1, Stretch::default());
+            self.all.resize(number + 1, AgentStretch::default());
         }
         &mut self.all[number]
     }
@@ -154,14 +154,14 @@ impl Stretches {
 }
 
 /// Returns the stretches of several agents in equal lengths and numbers, and the power of two of their length.
-pub fn aligned(courses: &[&AgentCourse]) -> (Vec<Vec<Stretch>>, u32) {
+pub fn aligned(courses: &[&AgentCourse]) -> (Vec<Vec<AgentStretch>>, u32) {
     let mut all: Vec<Stretches> = courses.iter().map(|course| course.stretches()).collect();
     let doublings = all.iter().map(|one| one.doublings).max().unwrap_or(0);
     for one in &mut all {
         (one.doublings..doublings).for_each(|_| one.double());
     }
     let count = all.iter().map(|one| one.all.len()).max().unwrap_or(0);
-    all.iter_mut().for_each(|one| one.all.resize(count, Stretch::default()));
+    all.iter_mut().for_each(|one| one.all.resize(count, AgentStretch::default()));
     (all.into_iter().map(|one| one.all).collect(), doublings)
 }
 
@@ -204,10 +204,10 @@ mod tests {
         let short = AgentCourse::default();
         let (all, doublings) = aligned(&[&course, &short]);
         assert_eq!((all[0].len(), all[1].len(), doublings), (63, 63, 4));
-        let sum = |of: fn(&Stretch) -> u64| all[0].iter().map(of).sum::<u64>();
-        assert_eq!(sum(Stretch::samples), 10_000);
+        let sum = |of: fn(&AgentStretch) -> u64| all[0].iter().map(of).sum::<u64>();
+        assert_eq!(sum(AgentStretch::samples), 10_000);
         assert_eq!(sum(|s| s.succeeded) + sum(|s| s.offered) + sum(|s| s.started), 33_000);
-        let mut whole = Stretch::default();
+        let mut whole = AgentStretch::default();
         all[0].iter().for_each(|stretch| whole.add(stretch));
         let p99 = 300_000.0 + 990_000.0;
         assert!((whole.p99() / p99 - 1.0).abs() < 1.0 / 16.0, "{}", whole.p99());

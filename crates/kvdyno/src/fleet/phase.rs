@@ -18,7 +18,7 @@ use super::member::{Member, late_begin, name_limit};
 use super::messages::{AgentOrder, Opening, Preparing, Told};
 use super::reads::ReadsFrom;
 use super::share::{Division, check, share_of};
-use super::unlike::{Compared, Unlike, unlike};
+use super::unlike::{ComparedAgent, Unlike, unlike};
 use super::wire::SILENCE;
 use crate::account::{Ownerless, Unclear};
 use crate::exit::Failure;
@@ -251,10 +251,10 @@ impl Fleet {
     /// What the table of agents shows of the phase that was measured last: one that is unlike the others.
     pub fn unlike(&self, phase: &PhasePlan) -> Option<Reason> {
         let open = phase.groups.iter().any(|group| group.arrival.is_open());
-        let compared = self
-            .members
-            .iter()
-            .map(|member| Compared { course: &member.phase.course, clients: member.clients() });
+        let compared = self.members.iter().map(|member| ComparedAgent {
+            course: &member.phase.course,
+            clients: member.clients(),
+        });
         let found = unlike(&compared.collect::<Vec<_>>(), open)?;
         let Unlike { agent, figure, unlike, stretches: intervals, times } = found;
         let agent = self.members[agent].called();

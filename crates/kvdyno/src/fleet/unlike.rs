@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use kvdyno_core::verdict::AgentFigure;
 
-use super::course::{AgentCourse, OPERATIONS, Stretch, aligned};
+use super::course::{AgentCourse, AgentStretch, OPERATIONS, aligned};
 
 /// So many times the median agent's figure is far from it.
 const FAR: f64 = 1.5;
@@ -30,7 +30,7 @@ const MORE: f64 = 1.05;
 const FARTHEST: f64 = 1_000.0;
 
 /// An agent as it is compared with others.
-pub struct Compared<'a> {
+pub struct ComparedAgent<'a> {
     /// What it did.
     pub course: &'a AgentCourse,
     /// Clients that it had.
@@ -54,19 +54,19 @@ pub struct Unlike {
 
 /// The agent that is most unlike the others, if one is. In an `open` phase what falls due is given; else each client
 /// does what it can.
-pub fn unlike(agents: &[Compared<'_>], open: bool) -> Option<Unlike> {
+pub fn unlike(agents: &[ComparedAgent<'_>], open: bool) -> Option<Unlike> {
     if agents.len() < AGENTS {
         return None;
     }
     let courses: Vec<&AgentCourse> = agents.iter().map(|agent| agent.course).collect();
     let (all, doublings) = aligned(&courses);
-    let totals: Vec<Stretch> = all.iter().map(|stretches| sum(stretches)).collect();
+    let totals: Vec<AgentStretch> = all.iter().map(|stretches| sum(stretches)).collect();
     // As if all had as many clients; what falls due does not depend on them.
     let shares: Vec<f64> = agents.iter().map(|a| f64::from(a.clients.max(1))).collect();
     let middle_share = median(shares.clone());
     let scales: Vec<f64> =
         shares.iter().map(|own| if open { 1.0 } else { middle_share / own }).collect();
-    let scaled = |of: fn(&Stretch) -> u64| -> Vec<f64> {
+    let scaled = |of: fn(&AgentStretch) -> u64| -> Vec<f64> {
         totals.iter().zip(&scales).map(|(total, scale)| of(total) as f64 * scale).collect()
     };
     let carried = scaled(|total| total.succeeded);
@@ -81,7 +81,7 @@ pub fn unlike(agents: &[Compared<'_>], open: bool) -> Option<Unlike> {
     let reached = courses.iter().map(|course| course.reached() >> doublings).min().unwrap_or(0);
     slow.or_else(|| {
         // What comes after the first has ended is not compared.
-        let whole: Vec<&[Stretch]> =
+        let whole: Vec<&[AgentStretch]> =
             all.iter().map(|one| &one[..one.len().min(reached as usize)]).collect();
         let (times, figure) = match open {
             true => (times_behind(&whole), AgentFigure::Backlog),
@@ -92,8 +92,8 @@ pub fn unlike(agents: &[Compared<'_>], open: bool) -> Option<Unlike> {
 }
 
 /// Each agent's p99 over that of the median agent, in each of the stretches that have enough operations of all.
-fn times_of_p99s(all: &[Vec<Stretch>]) -> Vec<Vec<f64>> {
-    let whole: Vec<&[Stretch]> = all.iter().map(Vec::as_slice).collect();
+fn times_of_p99s(all: &[Vec<AgentStretch>]) -> Vec<Vec<f64>> {
+    let whole: Vec<&[AgentStretch]> = all.iter().map(Vec::as_slice).collect();
     let pooled_to =
         |least: u64| pooled(&whole, |sums| sums.iter().all(|sum| sum.samples() >= least));
     let mut pools = pooled_to(OPERATIONS);
@@ -101,7 +101,7 @@ fn times_of_p99s(all: &[Vec<Stretch>]) -> Vec<Vec<f64>> {
         pools = pooled_to(FEW_OPERATIONS);
     }
     let times = pools.into_iter().map(|sums| {
-        let p99s: Vec<f64> = sums.iter().map(Stretch::p99).collect();
+        let p99s: Vec<f64> = sums.iter().map(AgentStretch::p99).collect();
         let middle = median(p99s.clone()).max(1.0);
         p99s.into_iter().map(|p99| p99 / middle).collect()
     });
@@ -109,7 +109,7 @@ fn times_of_p99s(all: &[Vec<Stretch>]) -> Vec<Vec<f64>> {
 }
 
 /// The median agent's rate of a client over each agent's.
-fn times_of_rates(all: &[&[Stretch]], scales: &[f64]) -> Vec<Vec<f64>> {
+fn times_of_rates(all: &[&[AgentStretch]], scales: &[f64]) -> Vec<Vec<f64>> {
     let times = pooled(all, middle_did_enough).into_iter().map(|sums| {
         let rates = sums.iter().zip(scales).map(|(sum, scale)| sum.succeeded as f64 * scale);
         let rates: Vec<f64> = rates.collect();
@@ -120,7 +120,7 @@ fn times_of_rates(all: &[&[Stretch]], scales: &[f64]) -> Vec<Vec<f64>> {
 }
 
 /// What each agent had to send, its backlog included, over what it sent; as many times as the median agent's.
-fn times_behind(all: &[&[Stretch]]) -> Vec<Vec<f64>> {
+fn times_behind(all: &[&[AgentStretch]]) -> Vec<Vec<f64>> {
     let mut backlogs = vec![0_u64; all.len()];
     let times = pooled(all, middle_did_enough).into_iter().map(|sums| {
         let due_over_sent = sums.iter().zip(&mut backlogs).map(|(sum, backlog)| {
@@ -135,14 +135,17 @@ fn times_behind(all: &[&[Stretch]]) -> Vec<Vec<f64>> {
     times.collect()
 }
 
-fn middle_did_enough(sums: &[Stretch]) -> bool {
+fn middle_did_enough(sums: &[AgentStretch]) -> bool {
     median(sums.iter().map(|sum| sum.succeeded as f64).collect()) >= OPERATIONS as f64
 }
 
 /// Puts stretches of all agents together, one after the other, until `enough` says so: the sums of each such pool.
-fn pooled(all: &[&[Stretch]], enough: impl Fn(&[Stretch]) -> bool) -> Vec<Vec<Stretch>> {
+fn pooled(
+    all: &[&[AgentStretch]],
+    enough: impl Fn(&[AgentStretch]) -> bool,
+) -> Vec<Vec<AgentStretch>> {
     let count = all.iter().map(|one| one.len()).min().unwrap_or(0);
-    let none = || vec![Stretch::default(); all.len()];
+    let none = || vec![AgentStretch::default(); all.len()];
     let (mut pools, mut sums) = (Vec::new(), none());
     for number in 0..count {
         sums.iter_mut().zip(all).for_each(|(sum, one)| sum.add(&one[number]));
@@ -153,8 +156,8 @@ fn pooled(all: &[&[Stretch]], enough: impl Fn(&[Stretch]) -> bool) -> Vec<Vec<St
     pools
 }
 
-fn sum(stretches: &[Stretch]) -> Stretch {
-    let mut sum = Stretch::default();
+fn sum(stretches: &[AgentStretch]) -> AgentStretch {
+    let mut sum = AgentStretch::default();
     stretches.iter().for_each(|stretch| sum.add(stretch));
     sum
 }

@@ -49,7 +49,7 @@ fn run(
             course.reach(interval);
         }
     }
-    let compared = courses.iter().map(|course| Compared { course, clients: 4 });
+    let compared = courses.iter().map(|course| ComparedAgent { course, clients: 4 });
     unlike(&compared.collect::<Vec<_>>(), open)
 }
 
@@ -125,7 +125,7 @@ fn rates_are_those_of_a_client() {
     let courses = [course(200), course(200), course(200), course(100)];
     let with = |clients: [u32; 4]| {
         let compared = courses.iter().zip(clients);
-        let compared = compared.map(|(course, clients)| Compared { course, clients });
+        let compared = compared.map(|(course, clients)| ComparedAgent { course, clients });
         unlike(&compared.collect::<Vec<_>>(), false).map(|found| found.agent)
     };
     assert_eq!(with([2, 2, 2, 1]), None);
