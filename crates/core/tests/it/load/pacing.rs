@@ -85,7 +85,9 @@ struct HearsLate;
 
 impl Observer for HearsLate {
     fn ready(&mut self, _: usize) -> Begin {
-        Begin::At(now() - 400_000_000)
+        let start = now();
+        std::thread::sleep(Duration::from_millis(400));
+        Begin::At(start)
     }
 
     fn interval(&mut self, _: &Interval) {}
