@@ -76,6 +76,12 @@ pub struct AgentArguments {
     /// Where the conductor listens.
     #[arg(long, value_name = "HOST:PORT")]
     pub conductor: String,
+    /// Try to reach a conductor that is still to come for this long.
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = hinted(units::parse_duration))]
+    pub wait: Duration,
+    /// Name of this machine in the table of agents [default: its host name].
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
 }
 
 /// `kvdyno simulated-agents`.
@@ -328,6 +334,9 @@ pub struct ExecutionArguments {
     /// Where agents join; the line to start one is printed.
     #[arg(long, value_name = "HOST:PORT", requires = "agents")]
     pub listen: Option<String>,
+    /// How long to wait for agents [default: without end for those that are started by hand, else 10m].
+    #[arg(long, value_name = "TIME", requires = "agents", value_parser = hinted(units::parse_duration))]
+    pub wait: Option<Duration>,
     /// Which records agents read [default: own; anywhere with more than 16 agents, and
     /// with fewer where connections have pipelines].
     #[arg(long, value_name = "WHERE", value_enum, requires = "agents")]

@@ -126,7 +126,7 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Check(arguments) => check::check(&arguments),
         Command::Winnow(arguments) => winnow::winnow(&arguments),
         Command::Testbed(arguments) => testbed::testbed(&arguments),
-        Command::Agent(arguments) => fleet::agent(&arguments.conductor),
+        Command::Agent(arguments) => fleet::agent(&arguments),
         #[cfg(feature = "simulated-agents")]
         Command::SimulatedAgents(arguments) => {
             fleet::simulated_agents(&arguments.conductor, arguments.count)

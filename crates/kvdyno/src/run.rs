@@ -8,6 +8,7 @@ use kvdyno_core::load::{Interrupt, Need};
 use kvdyno_core::shown::MASK;
 use kvdyno_core::suite::{Overrides, Plan, PlannedChange, QuickForm, Suite};
 use kvdyno_core::workload::CurveError;
+use kvdyno_report::folder;
 use kvdyno_report::result::RunResult;
 use kvdyno_report::terminal;
 use kvdyno_stores::{StoreUrl, registry};
@@ -17,10 +18,12 @@ use crate::args::{
     RunArguments, command_line,
 };
 use crate::console::Console;
+use crate::cost;
 use crate::dry_run;
 use crate::exit::{Exit, Failure};
 use crate::fleet::{
     AgentsAsked, Fleets, ReadsFrom, agent_of_engine, conductor_to_join, longest_pipeline, refuse,
+    refuse_engine_agents,
 };
 use crate::foreseen::{Foreseen, foresee};
 use crate::measurement::{begin, measure};
@@ -46,8 +49,15 @@ const CAPACITY_PHASE: &str = "run";
 /// [`Failure`] if nothing could be measured.
 pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     if let Some(conductor) = conductor_to_join(&arguments.execution)? {
-        return agent_of_engine(&conductor);
+        return agent_of_engine(&conductor, arguments.execution.wait);
     }
+    let (plan, targets) =
+        planned(arguments).map_err(|failure| unbegun(&arguments.execution, failure))?;
+    carry_out(&plan, targets, &arguments.execution, command_line())
+}
+
+/// The plan and what is to be measured.
+fn planned(arguments: &RunArguments) -> Result<(Plan, Vec<Target>), Failure> {
     let suite = suite(arguments)?;
     let mut plan = suite.plan(&overrides(arguments)?).map_err(Failure::suite)?;
     if arguments.suite.is_none() && arguments.quick.records.is_some() {
@@ -67,8 +77,13 @@ pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
             plan.suite
         )));
     }
-    let command = command_line();
-    carry_out(&plan, targets, &arguments.execution, command)
+    Ok((plan, targets))
+}
+
+/// A run that does not begin: agents that an engine has started with it are told, so that they do not wait.
+fn unbegun(arguments: &ExecutionArguments, failure: Failure) -> Failure {
+    refuse_engine_agents(arguments, &failure, &Interrupt::default());
+    failure
 }
 
 /// `kvdyno rerun`: the recorded plan, with the recorded stores and options.
@@ -111,7 +126,7 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
     recorded.execution.console_on = None;
     recorded.execution.metrics = MetricsArguments::default();
     if let Some(conductor) = conductor_to_join(&recorded.execution)? {
-        return agent_of_engine(&conductor);
+        return agent_of_engine(&conductor, recorded.execution.wait);
     }
     carry_out(&plan, targets, &recorded.execution, result.command)
 }
@@ -225,6 +240,53 @@ fn divided(
     (divided, reads)
 }
 
+/// A run whose arguments are right.
+struct Ready {
+    plan: Plan,
+    reads: ReadsFrom,
+    agents: Option<AgentsAsked>,
+    targets: Vec<Target>,
+    checked: Vec<Checked>,
+    unseen: Vec<String>,
+}
+
+impl Ready {
+    /// Looks at all that can be known from the arguments alone. Where only the plan is to be shown, nothing is opened.
+    fn of(
+        plan: &Plan,
+        targets: Vec<Target>,
+        arguments: &ExecutionArguments,
+    ) -> Result<Ready, Failure> {
+        let Foreseen { targets, unseen } = foresee(plan, targets, arguments)?;
+        for line in &unseen {
+            warn_user!("kvdyno: not to be seen in {line}");
+        }
+        let agents = AgentsAsked::read(arguments)?;
+        let (plan, reads) = divided(plan, agents.as_ref(), arguments.reads);
+        agents.as_ref().map_or(Ok(()), |asked| refuse(asked, reads, &plan))?;
+        let check = |target: Target| target.check(&plan, arguments.yes);
+        let opened = targets.iter().filter(|_| !arguments.dry_run).cloned().map(check);
+        let checked = opened.collect::<Result<Vec<Checked>, Failure>>()?;
+        if agents.is_some() {
+            checked.iter().try_for_each(Checked::refuse_agents)?;
+        }
+        Ok(Ready { plan, reads, agents, targets, checked, unseen })
+    }
+}
+
+/// Says before agents are waited for what would end the run once all have come.
+fn look_first(
+    options: &RunOptions<'_>,
+    checked: &[Checked],
+    arguments: &ExecutionArguments,
+) -> Result<(), Failure> {
+    cost::of_servers(&arguments.price)?;
+    if let Some(out) = &arguments.out {
+        folder::refuse_occupied(out, arguments.trials > 1).map_err(Failure::usage)?;
+    }
+    checked.iter().try_for_each(|target| target.preflight(options))
+}
+
 fn carry_out(
     plan: &Plan,
     targets: Vec<Target>,
@@ -234,38 +296,40 @@ fn carry_out(
     for note in &plan.notes {
         warn_user!("kvdyno: {note}");
     }
-    let Foreseen { targets, unseen } = foresee(plan, targets, arguments)?;
-    for line in &unseen {
-        warn_user!("kvdyno: not to be seen in {line}");
-    }
-    let agents = AgentsAsked::read(arguments)?;
-    let (plan, reads) = &divided(plan, agents.as_ref(), arguments.reads);
-    let reads = *reads;
-    agents.as_ref().map_or(Ok(()), |asked| refuse(asked, reads, plan))?;
+    let ready = Ready::of(plan, targets, arguments);
+    let ready = ready.map_err(|failure| unbegun(arguments, failure))?;
+    let Ready { plan, reads, agents, targets, checked, unseen } = ready;
+    let plan = &plan;
     if arguments.dry_run {
         return show(plan, &targets);
     }
-    let check = |target: Target| target.check(plan, arguments.yes);
-    let checked: Vec<Checked> =
-        targets.iter().cloned().map(check).collect::<Result<_, Failure>>()?;
-    if agents.is_some() {
-        checked.iter().try_for_each(Checked::refuse_agents)?;
-    }
     let interrupt = signals::watch().map_err(Failure::internal)?;
-    let gather = |asked| Fleets::gather(asked, reads, &interrupt);
-    let fleets = agents.map(gather).transpose()?;
-    let mut options = RunOptions {
-        fleets,
-        plan,
-        load: load_options(plan, &arguments.carrying),
-        interrupt: Arc::clone(&interrupt),
-        data: arguments.data,
-        verify: !arguments.no_verify,
-        session: session_number(),
-        unseen,
-        console: console(arguments, &interrupt)?,
-        metering: Metering::open(&arguments.metrics)?,
+    let options = || {
+        let options = RunOptions {
+            fleets: None,
+            plan,
+            load: load_options(plan, &arguments.carrying),
+            interrupt: Arc::clone(&interrupt),
+            data: arguments.data,
+            verify: !arguments.no_verify,
+            session: session_number(),
+            unseen,
+            console: console(arguments, &interrupt)?,
+            metering: Metering::open(&arguments.metrics)?,
+        };
+        if agents.as_ref().is_some_and(AgentsAsked::are_waited_for) {
+            look_first(&options, &checked, arguments)?;
+        }
+        Ok(options)
     };
+    let mut options = options().inspect_err(|failure| {
+        refuse_engine_agents(arguments, failure, &interrupt);
+    })?;
+    if let Some(asked) = agents {
+        options.fleets = Some(Fleets::gather(asked, reads, arguments.wait, &interrupt)?);
+        // It tells this run from those that were carried out while agents were waited for.
+        options.session = session_number();
+    }
     let console = options.console.clone();
     let ended = if arguments.trials > 1 {
         drop(checked);

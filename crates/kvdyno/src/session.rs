@@ -3,6 +3,7 @@
 mod ended;
 mod fleet;
 mod phase;
+mod preflight;
 mod search;
 mod watch;
 mod wheel;
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use kvdyno_core::load::{AnyStore, Ran, StoreContext, supports};
+use kvdyno_core::load::{AnyStore, Ran, StoreContext};
 use kvdyno_core::measure::StopReason;
 use kvdyno_core::store::{Consistency, Durability, Profile};
 use kvdyno_core::suite::Plan;
@@ -38,6 +39,8 @@ use crate::output::Output;
 use crate::replicas::{self, Origin};
 use crate::run_options::RunOptions;
 use crate::testbed::{NodeProcesses, SharedKeeper};
+
+pub use preflight::preflight;
 
 /// Records with overlapping or indeterminate writes that the ledger keeps apart at most.
 const OVERLAP_CAPACITY: usize = 1 << 20;
@@ -99,12 +102,7 @@ impl<'a> Session<'a> {
         let profile = store.ask_profile().map_err(|error| Failure::of_load(&url, &error))?;
         let origin =
             Origin::of(&store, &profile).map_err(|error| Failure::of_load(&url, &error))?;
-        let dataset = Dataset { session: options.session, ..options.plan.dataset };
-        // Before anything is loaded; what is left out without a testbed is looked at when it comes.
-        let plan = options.plan;
-        for phase in plan.phases.iter().filter(|p| !plan.needs_nodes.contains(&p.index)) {
-            supports(&profile, phase, &dataset).map_err(|error| Failure::of_load(&url, &error))?;
-        }
+        preflight::refuse_unsupported(options, &profile, &url)?;
         let mut context = context_of(options, profile);
         let Found { existing, sightings } = existing::prepare(options, &store, &url, &context)?;
         let fleet = match &options.fleets {
@@ -167,7 +165,9 @@ impl<'a> Session<'a> {
             self.device =
                 limit.map_err(|error| warn_user!("kvdyno: no limit of the device: {error}")).ok();
         }
-        for index in 0..plan.phases.len() {
+        self.end_without_agents();
+        let phases = if self.status == Status::Complete { plan.phases.len() } else { 0 };
+        for index in 0..phases {
             let mut phase = plan.phase_with(index, self.records_before(index));
             phase.verify &= self.options.verify;
             plan.steer_as_before(&mut phase, output.store_number());

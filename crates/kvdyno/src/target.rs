@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::open_store::OpenStore;
 use crate::output::Output;
 use crate::run_options::RunOptions;
-use crate::session::Session;
+use crate::session::{Session, preflight};
 use crate::testbed::{self, Around, consent};
 
 /// Something to measure.
@@ -82,6 +82,17 @@ impl Checked {
                 )))
             }
             Checked::Store(_) | Checked::Testbed(_) => Ok(()),
+        }
+    }
+
+    /// Looks at it before an agent is waited for. A testbed is not up yet.
+    ///
+    /// # Errors
+    /// [`Failure`] if a store cannot be reached, or cannot be measured so.
+    pub fn preflight(&self, options: &RunOptions<'_>) -> Result<(), Failure> {
+        match self {
+            Checked::Store(opened) => preflight(options, opened),
+            Checked::Testbed(_) => Ok(()),
         }
     }
 

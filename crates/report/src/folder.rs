@@ -256,12 +256,21 @@ pub fn new_parent(
     started: SystemTime,
 ) -> Result<PathBuf, FolderError> {
     let Some(path) = out else { return new_folder(Path::new(DEFAULT_PARENT), what, started) };
-    let path = named_folder(path)?;
-    let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-    if entries.map(|entry| entry.path()).any(|entry| entry.join(RESULT_FILE).exists()) {
-        return Err(FolderError::Occupied { path });
+    refuse_occupied(path, true)?;
+    named_folder(path)
+}
+
+/// Refuses a folder that holds a result already, before it is made; for `several` results, one whose folders hold any.
+///
+/// # Errors
+/// [`FolderError`] if it does.
+pub fn refuse_occupied(path: &Path, several: bool) -> Result<(), FolderError> {
+    let holds = |path: &Path| path.join(RESULT_FILE).exists();
+    let inside = fs::read_dir(path).into_iter().flatten().flatten().filter(|_| several);
+    match holds(path) || inside.map(|entry| entry.path()).any(|entry| holds(&entry)) {
+        true => Err(FolderError::Occupied { path: path.to_owned() }),
+        false => Ok(()),
     }
-    Ok(path)
 }
 
 /// Removes a folder for several results that got none.
@@ -298,9 +307,7 @@ pub fn write_trials_page(trials: &Trials, to: &Path) -> Result<(), FolderError> 
 fn named_folder(path: &Path) -> Result<PathBuf, FolderError> {
     fs::create_dir_all(path)
         .map_err(|source| FolderError::Create { path: path.to_owned(), source })?;
-    if path.join(RESULT_FILE).exists() {
-        return Err(FolderError::Occupied { path: path.to_owned() });
-    }
+    refuse_occupied(path, false)?;
     Ok(path.to_owned())
 }
 

@@ -52,7 +52,7 @@ pub fn check(path: &str) -> Result<(), TestbedError> {
 /// # Errors
 /// As [`check`].
 pub fn load_machines(path: &str) -> Result<Vec<LoadMachine>, TestbedError> {
-    DeploymentFile::read(path).map(|file| file.loads)
+    DeploymentFile::read_loads(path)
 }
 
 /// A deployment described by a file. When it is dropped, nodes that are paused go on, and each is

@@ -249,6 +249,7 @@ fn carry_in_process(
     let Some((start, worker)) = assignment.begin() else { return Carried(None) };
     let begun = ThreadTime::now();
     let start = wait_for_start(start);
+    worker.note_begin(start.due, start.at);
     let spun = clients(&worker, assignment.job.context.options.pace);
     Carried(Some(assignment.end(worker, start, ThreadTime::now().since(begun), spun)))
 }
@@ -285,6 +286,7 @@ fn carry_networked(
         let Some((start, worker)) = assignment.begin() else { return Ok(Carried(None)) };
         let worker = Rc::new(worker);
         let start = wait_for_start(start);
+        worker.note_begin(start.due, start.at);
         let begun = ThreadTime::now();
         let job = Arc::clone(&assignment.job);
         let pacing = job.context.options.pace;

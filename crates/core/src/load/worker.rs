@@ -168,6 +168,21 @@ impl Worker {
         now
     }
 
+    /// Counts as late what fell due before the worker began, at `begun`: no client was there that could have sent it.
+    #[cold]
+    pub fn note_begin(&self, due: Nanos, begun: Nanos) {
+        let before = begun.min(self.deadline());
+        let mut walk = Walk::of(COUNTED_A_SECOND);
+        let missed = self.lanes.iter().filter_map(|lane| lane.unstarted(before, &mut walk));
+        for missed in missed.filter(|missed| !missed.is_empty()) {
+            self.recorder.borrow_mut().note_late(begun, begun.saturating_sub(due));
+            let mut lag = self.lag.borrow_mut();
+            let lag = lag.get_or_insert_with(latency_histogram::<u64>);
+            // Both have the bounds of every latency.
+            let _ = lag.add(&missed);
+        }
+    }
+
     /// Records an operation that has ended.
     #[inline(always)]
     pub fn record(

@@ -83,6 +83,7 @@ impl Reason {
             | Reason::AgentUnlike { .. }
             | Reason::ServerEnded { .. }
             | Reason::TestbedGone
+            | Reason::BeginLate { .. }
             | Reason::ClocksUncertain { .. }
             | Reason::Anomalies { .. } => (0, Basis::Facts),
         };

@@ -20,7 +20,7 @@ pub use condition::{
 };
 pub use judge::{Evidence, judge_phase};
 pub use least::{Basis, Least};
-pub use reason::{Bounds, OwnDelays, Reason, Unit};
+pub use reason::{AgentFigure, Bounds, OwnDelays, Reason, Unit};
 
 /// How far a measurement may be believed. Ordered from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -182,16 +182,28 @@ pub enum Reason {
     },
     /// The testbed was taken down while the run went on.
     TestbedGone,
-    /// An agent saw other latencies than the rest, time and again: its machine or its way to the store differs.
+    /// An agent was slower than the rest, time and again: its machine or its way to the store differs.
     AgentUnlike {
         /// Which.
         agent: String,
-        /// In how many intervals its p99 was far from that of the median agent.
+        /// By what it was slower.
+        #[serde(default)]
+        figure: AgentFigure,
+        /// In how many stretches its figure was far from that of the median agent.
         unlike: u64,
-        /// Intervals in which enough of all agents' operations ended.
+        /// Stretches of intervals in which enough of the agents' operations ended.
         intervals: u64,
-        /// Its p99 over that of the median agent, in its median interval.
+        /// How many times as far as the median agent's its figure was, in its median stretch.
         times: f64,
+    },
+    /// An agent began later than all had agreed: what fell due before is late by its own doing.
+    BeginLate {
+        /// Which began last.
+        agent: String,
+        /// How much later, by its own clock.
+        late: Duration,
+        /// How long the phase took.
+        span: Duration,
     },
     /// An agent's clock is not known well enough for the times that the phase tells.
     ClocksUncertain {
@@ -230,6 +242,19 @@ pub enum Reason {
     },
 }
 
+/// What tells an agent from the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentFigure {
+    /// 99th percentile of its latencies.
+    #[default]
+    P99,
+    /// Operations of a client that succeeded, a second (closed arrivals).
+    Rate,
+    /// What it had to send over what it sent (open arrivals).
+    Backlog,
+}
+
 impl Reason {
     /// Stable name in results, suites and the documentation.
     #[must_use]
@@ -258,6 +283,7 @@ impl Reason {
             Reason::ServerEnded { .. } => "server-ended",
             Reason::TestbedGone => "testbed-gone",
             Reason::AgentUnlike { .. } => "agent-unlike",
+            Reason::BeginLate { .. } => "begin-late",
             Reason::ClocksUncertain { .. } => "clocks-uncertain",
             Reason::Steered { .. } => "steered",
             Reason::Unjudged { .. } => "unjudged",
@@ -273,7 +299,7 @@ impl Reason {
             Reason::ClientLimited { .. } => Bounds::suspect_above(0.90),
             Reason::HarnessShare { .. } => Bounds::suspect_above(0.20),
             Reason::MissedSchedule { .. } => Bounds::above(0.001, 0.05),
-            Reason::ClientStalled { .. } => Bounds::above(0.01, 0.05),
+            Reason::ClientStalled { .. } | Reason::BeginLate { .. } => Bounds::above(0.01, 0.05),
             Reason::LateSends { .. } => Bounds::above(0.10, 0.50),
             Reason::UnexpectedMisses { expected: Some(hits), .. } => {
                 Bounds::above(1.0 - hits, 1.0 - hits / 2.0)
@@ -351,6 +377,9 @@ impl Reason {
             Reason::AgentLost { ref agents, .. } => (agents.len() as f64, Unit::Count),
             Reason::AgentUnlike { unlike, intervals, .. } => {
                 (unlike as f64 / intervals.max(1) as f64, Unit::Share)
+            }
+            Reason::BeginLate { late, span, .. } => {
+                (late.as_secs_f64() / span.as_secs_f64().max(1e-9), Unit::Share)
             }
             Reason::ClocksUncertain { off, of, .. } => {
                 (off.as_secs_f64() / of.as_secs_f64(), Unit::Share)
@@ -437,14 +466,12 @@ impl Reason {
                 format!("scaled: not comparable; ran at {scale} of the published size")
             }
             Reason::AgentLost { ref agents, of } => words::of_lost_agents(agents, of),
-            Reason::ServerEnded { ref node, at, ref how, .. } => {
-                words::of_ended_server(node, at, how)
-            }
-            Reason::TestbedGone => "the testbed was taken down while the run went on".to_owned(),
+            Reason::ServerEnded { .. } | Reason::TestbedGone => words::of_testbed(self),
+            Reason::BeginLate { ref agent, late, .. } => words::of_late_begin(self, agent, late),
             Reason::ClocksUncertain { ref agent, off, of } => words::of_clock(agent, off, of),
             Reason::Steered { changes } => words::of_steering(changes),
-            Reason::AgentUnlike { ref agent, unlike, intervals, times } => {
-                words::of_unlike_agent(agent, unlike, intervals, times)
+            Reason::AgentUnlike { ref agent, figure, unlike, intervals, times } => {
+                words::of_unlike_agent(agent, figure, (unlike, intervals), times)
             }
             Reason::Unjudged { unknown, reads } => words::of_unjudged(unknown, reads),
             Reason::OtherRun { values, reads } => words::of_other_run(values, reads),
@@ -521,6 +548,9 @@ impl Reason {
             Reason::AgentUnlike { .. } => {
                 "see what its machine or its network does beside; take its machine out, or mend it, and repeat"
             }
+            Reason::BeginLate { .. } => {
+                "see what kept it (its processors, the network to it), and repeat"
+            }
             Reason::ClocksUncertain { .. } => "let conductor and agents be nearer to each other",
             Reason::Steered { .. } => "run it again as it is planned, and leave it alone",
             Reason::Unjudged { .. } => {
@@ -540,6 +570,7 @@ impl Reason {
             }
             Reason::ClientStalled { .. }
             | Reason::LateSends { .. }
+            | Reason::BeginLate { .. }
             | Reason::OtherLoad { .. }
             | Reason::Disturbed { .. } => true,
             _ => false,

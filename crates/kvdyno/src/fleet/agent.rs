@@ -10,10 +10,11 @@ use kvdyno_core::load::{Begin, Job};
 use super::carried::AgentStore;
 use super::clocks::ClocksShown;
 use super::identity::who_am_i;
-use super::messages::{AgentOrder, Told};
+use super::messages::{AgentOrder, Hello, Told};
 use super::token::{TOKEN_VARIABLE, Token};
 use super::under_way::UnderWay;
 use super::wire::{LineEnd, Sending, carry, reach};
+use crate::args::AgentArguments;
 use crate::exit::{Exit, Failure};
 use crate::signals;
 
@@ -34,12 +35,13 @@ enum Task {
     Over(Result<LineEnd, String>),
 }
 
-/// An agent whose user has seen the conductor's line: `kvdyno agent`.
+/// An agent that somebody starts, maybe before its conductor: `kvdyno agent`.
 ///
 /// # Errors
-/// [`Failure`] if the conductor at this address is not there, refuses this agent, or is lost.
-pub fn agent(conductor: &str) -> Result<Exit, Failure> {
-    be_agent(conductor, Duration::ZERO, Arc::default())
+/// [`Failure`] if the conductor at this address does not come, refuses this agent, or is lost.
+pub fn agent(arguments: &AgentArguments) -> Result<Exit, Failure> {
+    let AgentArguments { conductor, wait, name } = arguments;
+    be_agent(conductor, *wait, name.clone(), Arc::default())
 }
 
 /// An agent that an engine started, maybe before its conductor. What ends the whole job reaches both; the
@@ -47,16 +49,17 @@ pub fn agent(conductor: &str) -> Result<Exit, Failure> {
 ///
 /// # Errors
 /// As [`agent`], after having waited for it.
-pub fn agent_of_engine(conductor: &str) -> Result<Exit, Failure> {
+pub fn agent_of_engine(conductor: &str, wait: Option<Duration>) -> Result<Exit, Failure> {
     let under_way = Arc::new(UnderWay::default());
     let joined = Arc::clone(&under_way);
     signals::leave_to_another(ORDERLY, move || joined.has_joined()).map_err(Failure::internal)?;
-    be_agent(conductor, super::PATIENCE, under_way)
+    be_agent(conductor, wait.unwrap_or(super::PATIENCE), None, under_way)
 }
 
 fn be_agent(
     conductor: &str,
     patience: Duration,
+    name: Option<String>,
     under_way: Arc<UnderWay>,
 ) -> Result<Exit, Failure> {
     let token = Token::told()?.ok_or_else(|| {
@@ -65,7 +68,9 @@ fn be_agent(
         ))
     })?;
     let (sending, tasks, begins) = join(conductor, &token, patience, &under_way)?;
-    sending.send(&Told::Hello(who_am_i()?));
+    let me = who_am_i()?;
+    let machine = name.unwrap_or_else(|| me.machine.clone());
+    sending.send(&Told::Hello(Hello { machine, ..me }));
     let mut carried: Option<AgentStore> = None;
     for task in tasks {
         match task {
@@ -84,7 +89,7 @@ fn be_agent(
             Task::Do(AgentOrder::End) => return Ok(Exit::Done),
             Task::Do(AgentOrder::Refused(why)) => {
                 return Err(Failure::unavailable(format!(
-                    "{conductor} refused this agent: {why}; start it as the conductor says"
+                    "{conductor} refused this agent: {why}; do as the conductor says"
                 )));
             }
             Task::Do(order) => {
@@ -133,13 +138,22 @@ fn join(
     let carried = thread.spawn(move || {
         let end = runtime.block_on(async {
             let until = Instant::now() + patience;
+            let mut told = false;
             let stream = loop {
                 match reach(&conductor, Arc::clone(&config)).await {
                     Ok(stream) => break stream,
                     Err(error) if is_refusal(&error) || Instant::now() >= until => {
                         return Err(explained(&error));
                     }
-                    Err(_) => tokio::time::sleep(AGAIN).await,
+                    Err(error) => {
+                        if !std::mem::replace(&mut told, true) {
+                            let seconds = patience.as_secs();
+                            warn_user!(
+                                "kvdyno: cannot reach {conductor} yet ({error}); trying again for {seconds} s"
+                            );
+                        }
+                        tokio::time::sleep(AGAIN).await;
+                    }
                 }
             };
             under_way.join();

@@ -1,6 +1,7 @@
 //! `--agents`: what is asked for, and what cannot be had of several agents.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::suite::Plan;
@@ -83,6 +84,20 @@ pub fn conductor_to_join(arguments: &ExecutionArguments) -> Result<Option<String
     })
 }
 
+/// Tells the processes that an engine has started with this one that their run does not begin, and why: they would wait for
+/// it. Nothing, where this process is no such conductor.
+pub fn refuse_engine_agents(arguments: &ExecutionArguments, why: &Failure, interrupt: &Interrupt) {
+    let Ok(Some((engine, EngineRole::Conductor { others, listen }))) = placed(arguments) else {
+        return;
+    };
+    let listen = arguments.listen.as_deref().unwrap_or(&listen);
+    let Ok(Some(token)) = Token::told() else { return };
+    // Where nobody can join there is nobody to be told.
+    let Ok(mut fleet) = Fleet::listen(listen, others, &token) else { return };
+    warn_user!("kvdyno: the run does not begin; the {others} processes of {engine} are told so");
+    fleet.refuse_all(&format!("the run does not begin: {why}"), interrupt);
+}
+
 impl AgentsAsked {
     /// Reads `--agents` and `--listen`.
     ///
@@ -125,6 +140,11 @@ impl AgentsAsked {
             }
             (None, None) => Err(wrong()),
         }
+    }
+
+    /// Returns true if they come by themselves or from other machines.
+    pub fn are_waited_for(&self) -> bool {
+        !matches!(self, AgentsAsked::Local(_))
     }
 
     /// How many they are.
@@ -200,7 +220,7 @@ impl FleetInUse {
 }
 
 impl Fleets {
-    /// Waits for agents that are to join; those of this machine are started for each store anew, where its
+    /// Waits for agents that are to join, `wait` long if somebody says so; those of this machine are started for each store anew, where its
     /// clients have to be.
     ///
     /// # Errors
@@ -208,8 +228,10 @@ impl Fleets {
     pub fn gather(
         asked: AgentsAsked,
         reads: ReadsFrom,
+        wait: Option<Duration>,
         interrupt: &Interrupt,
     ) -> Result<Fleets, Failure> {
+        let patience = wait.unwrap_or(PATIENCE);
         let joined = match &asked {
             AgentsAsked::Local(_) => None,
             AgentsAsked::Joining { count, listen } => {
@@ -218,12 +240,12 @@ impl Fleets {
                 let token = told.map_or_else(Token::made, Ok)?;
                 let mut fleet = Fleet::listen(listen, *count, &token)?;
                 fleet.tell_how_to_join(listen, made.then_some(&token));
-                fleet.wait_for_all(interrupt, None)?;
+                fleet.wait_for_all(interrupt, wait, Some(Vec::new()))?;
                 Some(Arc::new(Mutex::new(fleet)))
             }
             AgentsAsked::Described { machines, listen } => {
                 let token = Token::told()?.map_or_else(Token::made, Ok)?;
-                let fleet = described::start(machines, listen, &token, interrupt)?;
+                let fleet = described::start(machines, listen, &token, interrupt, patience)?;
                 Some(Arc::new(Mutex::new(fleet)))
             }
             AgentsAsked::Placed { count, listen, itself, engine } => {
@@ -237,7 +259,7 @@ impl Fleets {
                 if *itself {
                     local::start_beside(&mut fleet, &token)?;
                 }
-                fleet.wait_for_all(interrupt, Some(PATIENCE))?;
+                fleet.wait_for_all(interrupt, Some(patience), Some(Vec::new()))?;
                 Some(Arc::new(Mutex::new(fleet)))
             }
         };

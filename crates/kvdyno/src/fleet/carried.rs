@@ -11,6 +11,7 @@ use kvdyno_core::load::{
 use kvdyno_core::measure::{Batch, Interval, PhaseMeasure, allowed_cpus};
 use kvdyno_core::suite::Plan;
 
+use super::beginning::{wait_to_begin, was_put_off};
 use super::identity::hash;
 use super::machine_use::MachineWatch;
 use super::messages::{AgentOrder, Opening, Preparing, Told};
@@ -177,12 +178,16 @@ struct Telling<'a> {
 impl Observer for Telling<'_> {
     fn ready(&mut self, workers: usize) -> Begin {
         self.sending.send(&Told::Ready { number: self.number, workers });
-        // What else was said is of a phase before. A conductor that is gone lets nothing begin.
-        let said = self.begins.iter().find(|(number, _)| *number == self.number);
-        said.map_or(Begin::Never, |(_, begin)| begin)
+        wait_to_begin(self.number, self.begins, |at| {
+            self.sending.send(&Told::WillBegin { number: self.number, at });
+        })
     }
 
     fn batch(&mut self, batch: &Batch) {
+        if was_put_off(self.number, self.begins) {
+            let why = "it began before it heard that the begin was put off".to_owned();
+            self.sending.send(&Told::Unready { number: self.number, why });
+        }
         self.sending.send(&Told::Batch(Box::new(batch.clone())));
     }
 

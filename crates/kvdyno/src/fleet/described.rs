@@ -2,6 +2,7 @@
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use kvdyno_core::load::Interrupt;
 use kvdyno_testbed::LoadMachine;
@@ -20,6 +21,7 @@ pub fn start(
     listen: &str,
     token: &Token,
     interrupt: &Interrupt,
+    patience: Duration,
 ) -> Result<Fleet, Failure> {
     let mut fleet = Fleet::listen(listen, machines.len() as u32, token)?;
     let port = fleet.address().rsplit(':').next().unwrap_or_default();
@@ -48,6 +50,7 @@ pub fn start(
         let child = shell(machine, &machine.start).spawn().map_err(Failure::internal)?;
         fleet.children.push(child);
     }
-    fleet.wait_for_all(interrupt, Some(super::PATIENCE))?;
+    let expected = machines.iter().map(|machine| machine.name.clone()).collect();
+    fleet.wait_for_all(interrupt, Some(patience), Some(expected))?;
     Ok(fleet)
 }

@@ -1,11 +1,13 @@
 //! The agents of a run: who listens for them, takes in those that may come, and refuses the others in one line,
 //! which never harms the run.
 
-use std::cell::Cell;
-use std::net::TcpListener as BlockingListener;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::net::{IpAddr, TcpListener as BlockingListener};
 use std::process::Child;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -17,12 +19,15 @@ use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 use tokio_rustls::rustls::ServerConfig;
 
+use super::REFUSING;
+use super::coming::Coming;
 use super::end_line::{self, EndLine};
 use super::identity::who_am_i;
 use super::latest_use::LatestUse;
 use super::member::Member;
 use super::messages::{AgentOrder, FORMAT, Hello, Told};
 use super::reads::ReadsFrom;
+use super::refusals::Refusals;
 use super::token::{TOKEN_VARIABLE, Token};
 use super::wire::{Sending, accept, carry};
 use crate::exit::Failure;
@@ -64,6 +69,8 @@ pub struct Fleet {
     /// Command lines that end agents elsewhere, run once all is over.
     pub ends: Vec<EndLine>,
     door: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+    /// Not all have come yet: one that leaves makes room for another.
+    gathering: Arc<AtomicBool>,
 }
 
 impl Fleet {
@@ -84,7 +91,15 @@ impl Fleet {
         let me = who_am_i()?;
         let (sink, inbox) = channel();
         let (over, ends) = oneshot::channel();
-        let door = Door { config, me, count, sink };
+        let gathering = Arc::new(AtomicBool::new(true));
+        let door = Door {
+            config,
+            me,
+            count,
+            sink,
+            gathering: Arc::clone(&gathering),
+            refusals: RefCell::default(),
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(Failure::internal)?;
         let thread = std::thread::Builder::new().name("agents".to_owned());
@@ -106,6 +121,7 @@ impl Fleet {
             children,
             ends,
             door,
+            gathering,
         })
     }
 
@@ -130,31 +146,35 @@ impl Fleet {
         );
     }
 
-    /// Waits until all have come, or for as long as it is told.
+    /// Waits until all have come, or for as long as it is told. One that leaves meanwhile may be replaced. Where `expected`
+    /// machines are to send one each, it is told which have not.
     ///
     /// # Errors
-    /// [`Failure`] if the user does not want to wait, one went away again, or some did not come.
+    /// [`Failure`] if the user does not want to wait, or some did not come.
     pub fn wait_for_all(
         &mut self,
         interrupt: &Interrupt,
         patience: Option<Duration>,
+        expected: Option<Vec<String>>,
     ) -> Result<(), Failure> {
         let begun = Instant::now();
-        while self.members.len() < self.count as usize {
+        // Those that this process starts itself are there at once.
+        let tell = |line: Option<String>| {
+            if let Some(line) = line.filter(|_| expected.is_some()) {
+                warn_user!("kvdyno: {line}");
+            }
+        };
+        let mut coming = Coming::new(self.count, expected.clone().unwrap_or_default());
+        while !coming.are_all() {
             match self.inbox.recv_timeout(LOOK) {
                 Ok((number, AgentNews::Joined(hello, sending))) => {
                     let name = format!("agent-{}", number + 1);
                     let member = Member::new(name.clone(), hello, sending);
                     member.order(&AgentOrder::Taken { name });
-                    self.members.push(member);
+                    tell(coming.come(number, member));
                 }
-                Ok((number, AgentNews::Gone(why))) => {
-                    return Err(Failure::unavailable(format!(
-                        "agent-{} came and went before the run: {why}; start the run and its agents anew",
-                        number + 1
-                    )));
-                }
-                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Ok((number, AgentNews::Gone(why))) => tell(coming.leave(number, &why)),
+                Ok(_) | Err(RecvTimeoutError::Timeout) => tell(coming.reminder()),
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::internal(
                         "nobody listens for agents any more; start the run anew",
@@ -162,19 +182,37 @@ impl Fleet {
                 }
             }
             if interrupt.is_raised() {
+                tell(Some(coming.text()));
                 return Err(Failure::interrupted());
             }
             if let Some(patience) = patience.filter(|patience| begun.elapsed() >= *patience) {
                 return Err(Failure::unavailable(format!(
-                    "{} of {} agents had come after {} s; see what the others say, and start all anew",
-                    self.members.len(),
-                    self.count,
+                    "{} after {} s; see what the others say, and start all anew, or wait longer (--wait)",
+                    coming.text(),
                     patience.as_secs()
                 )));
             }
             self.look_after_children()?;
         }
+        self.gathering.store(false, Ordering::Relaxed);
+        self.members = coming.into_members();
         Ok(())
+    }
+
+    /// Refuses all agents that come, until each has or there is no more time.
+    pub fn refuse_all(&mut self, why: &str, interrupt: &Interrupt) {
+        let until = Instant::now() + REFUSING;
+        let mut left = self.count;
+        while left > 0 && Instant::now() < until && !interrupt.is_raised() {
+            match self.inbox.recv_timeout(LOOK) {
+                Ok((_, AgentNews::Joined(_, sending))) => {
+                    sending.send(&AgentOrder::Refused(why.to_owned()));
+                    left -= 1;
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
     }
 
     /// A process that was started and has ended will never come.
@@ -223,12 +261,17 @@ struct Door {
     me: Hello,
     count: u32,
     sink: Sender<(usize, AgentNews)>,
+    gathering: Arc<AtomicBool>,
+    refusals: RefCell<Refusals>,
 }
+
+/// The numbers of the agents that are taken.
+type Taken = RefCell<BTreeSet<usize>>;
 
 impl Door {
     async fn serve(self, listener: BlockingListener, ends: oneshot::Receiver<()>) {
         let Ok(listener) = TcpListener::from_std(listener) else { return };
-        let (door, taken, open) = (Rc::new(self), Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        let (door, taken, open) = (Rc::new(self), Rc::<Taken>::default(), Rc::new(Cell::new(0)));
         let local = LocalSet::new();
         let lines = Rc::clone(&open);
         local.spawn_local(async move {
@@ -243,7 +286,7 @@ impl Door {
                 let lines = Rc::clone(&lines);
                 tokio::task::spawn_local(async move {
                     lines.set(lines.get() + 1_u32);
-                    door.admit(stream, &from.to_string(), &taken).await;
+                    door.admit(stream, from.ip(), &taken).await;
                     lines.set(lines.get() - 1);
                 });
             }
@@ -260,11 +303,17 @@ impl Door {
     }
 
     /// One connection, from its begin to its end.
-    async fn admit(&self, stream: TcpStream, from: &str, taken: &Cell<usize>) {
+    async fn admit(&self, stream: TcpStream, from: IpAddr, taken: &Taken) {
         let stream = match accept(stream, Arc::clone(&self.config)).await {
             Ok(stream) => stream,
             Err(error) => {
-                warn_user!("kvdyno: refused {from}: it does not have the token ({error})");
+                if let Some(quiet) = self.refusals.borrow_mut().note(from, Instant::now()) {
+                    let more =
+                        if quiet > 0 { format!("; {quiet} more before") } else { String::new() };
+                    warn_user!(
+                        "kvdyno: refused {from}: it does not have the token ({error}){more}"
+                    );
+                }
                 return;
             }
         };
@@ -275,7 +324,8 @@ impl Door {
             (None, Told::Hello(hello)) => {
                 // Whoever was refused keeps no end to send at: its line is closed.
                 let Some(sending) = sending.take() else { return };
-                match self.objection(&hello, taken.get()) {
+                let here = taken.borrow().len();
+                match self.objection(&hello, here) {
                     Some(why) => {
                         warn_user!(
                             "kvdyno: refused an agent ({}, process {}): {why}",
@@ -285,8 +335,11 @@ impl Door {
                         sending.send(&AgentOrder::Refused(why));
                     }
                     None => {
-                        number = Some(taken.replace(taken.get() + 1));
-                        self.tell(number.unwrap_or_default(), AgentNews::Joined(hello, sending));
+                        let mut taken = taken.borrow_mut();
+                        let free = (0..).find(|number| !taken.contains(number)).unwrap_or(here);
+                        taken.insert(free);
+                        number = Some(free);
+                        self.tell(free, AgentNews::Joined(hello, sending));
                     }
                 }
             }
@@ -294,6 +347,9 @@ impl Door {
         })
         .await;
         if let Some(number) = number {
+            if self.gathering.load(Ordering::Relaxed) {
+                taken.borrow_mut().remove(&number);
+            }
             self.tell(number, AgentNews::Gone(end.to_string()));
         }
     }
@@ -337,7 +393,8 @@ mod tests {
         };
         let (sink, _inbox) = channel();
         let config = Token::made().unwrap().of_conductor().unwrap();
-        let door = Door { config, me: me.clone(), count: 2, sink };
+        let (gathering, refusals) = (Arc::default(), RefCell::default());
+        let door = Door { config, me: me.clone(), count: 2, sink, gathering, refusals };
         assert_eq!(door.objection(&me, 1), None);
         let told = |hello: Hello, taken| door.objection(&hello, taken).unwrap();
         let older = Hello { version: "1.2.2".to_owned(), ..me.clone() };

@@ -28,7 +28,7 @@ pub fn start(count: u32, interrupt: &Interrupt) -> Result<Fleet, Failure> {
         let child = start_one(fleet.address(), &token, own)?;
         fleet.children.push(child);
     }
-    fleet.wait_for_all(interrupt, None)?;
+    fleet.wait_for_all(interrupt, None, None)?;
     Ok(fleet)
 }
 

@@ -12,11 +12,14 @@ use kvdyno_core::verify::Findings;
 use kvdyno_report::result::AgentResult;
 
 use super::clocks::Offsets;
+use super::course::AgentCourse;
 use super::machine_use::MachineUse;
 use super::messages::{AgentOrder, Hello};
-use super::unlike::AgentCourse;
 use super::wire::Sending;
 use crate::account::Unclear;
+
+/// Shortest delay of a begin that is told: any busy machine has less now and then.
+const LATE: Duration = Duration::from_millis(10);
 
 /// See the top of the file.
 pub struct Member {
@@ -58,7 +61,7 @@ pub struct MemberPhase {
     latencies: Option<Histogram<u64>>,
     lag: Option<Histogram<u64>>,
     used: Vec<WorkerUse>,
-    /// Its p99 in each interval.
+    /// What it did in each stretch.
     pub course: AgentCourse,
     /// What its machine did.
     pub machine: MachineUse,
@@ -103,6 +106,11 @@ impl Member {
         format!("{} ({}, process {})", self.name, self.hello.machine, self.hello.process)
     }
 
+    /// Name of its machine.
+    pub fn machine(&self) -> &str {
+        &self.hello.machine
+    }
+
     /// What it is called where its machine matters: such as `agent-2 (load-7)`.
     pub fn called(&self) -> String {
         format!("{} ({})", self.name, self.hello.machine)
@@ -120,6 +128,8 @@ impl Member {
         if batch.worker >= phase.ended.len() {
             return;
         }
+        let succeeded = batch.series.iter().map(|(_, measure)| measure.ok).sum();
+        phase.course.count(batch.interval, (succeeded, batch.offered, batch.started));
         phase.course.reach(batch.interval);
         for (series, measure) in &batch.series {
             if !series.kind.read_only() {
@@ -176,6 +186,16 @@ impl Member {
         if self.phase.ended.is_empty() { 0 } else { self.phase.clock.until(self.clock) }
     }
 
+    /// How much later than agreed its first worker began, as far as any has told.
+    fn begun_late(&self) -> Option<Duration> {
+        self.phase.used.iter().map(|used| used.late).min()
+    }
+
+    /// Its clients.
+    pub fn clients(&self) -> u32 {
+        self.phase.used.iter().map(|used| used.clients).sum()
+    }
+
     /// Its row in a phase of `all` operations that took `seconds`.
     pub fn row(&self, all: u64, seconds: f64) -> AgentResult {
         let MemberPhase { ended, operations, succeeded, latencies, lag, used, .. } = &self.phase;
@@ -188,13 +208,13 @@ impl Member {
             machine: self.hello.machine.clone(),
             process: self.hello.process,
             workers: ended.len() as u32,
-            clients: used.iter().map(|used| used.clients).sum(),
+            clients: self.clients(),
             operations: *operations,
             share: if all > 0 { *operations as f64 / all as f64 } else { 0.0 },
             rate: (seconds > 0.0).then_some(*succeeded as f64 / seconds),
             p99_ns: p99(latencies),
             late_p99_ns: p99(lag),
-            begin_late_ns: used.iter().map(|used| used.late.as_nanos() as u64).min(),
+            begin_late_ns: self.begun_late().map(|late| late.as_nanos() as u64),
             processors: if wall > 0.0 { busy / wall } else { 0.0 },
             passing: (busy > 0.0).then_some(passing.as_secs_f64() / busy),
             busiest: used
@@ -214,6 +234,14 @@ impl Member {
     }
 }
 
+/// The agent that began last, if that was late for a phase of this length.
+pub fn late_begin(members: &[Member], span: Duration) -> Option<Reason> {
+    let last = members.iter().filter_map(|member| Some((member.begun_late()?, member)));
+    let (late, last) = last.max_by_key(|(late, _)| *late)?;
+    let reason = Reason::BeginLate { agent: last.called(), late, span };
+    (late >= LATE && reason.threshold().is_some()).then_some(reason)
+}
+
 /// Says whose worker the limit was.
 pub fn name_limit(members: &[Member], reason: &mut Reason) {
     let Reason::ClientLimited { worker, agent, .. } = reason else { return };
@@ -230,6 +258,7 @@ mod tests {
 
     use kvdyno_core::load::Team;
     use kvdyno_core::measure::{KindMeasure, Series, Troubles};
+    use kvdyno_core::verdict::Level;
     use kvdyno_core::workload::Kind;
 
     use super::*;
@@ -273,6 +302,26 @@ mod tests {
         member.lose("killed again", &voice);
         assert_eq!(member.phase.findings.tally.writes_acknowledged, 33);
         assert_eq!(member.lost.as_deref(), Some("killed"));
+    }
+
+    #[test]
+    fn the_agent_that_began_last_is_named_and_its_late_begin_judged() {
+        let mut members = [member(1, 0, 2), member(2, 2, 1), member(3, 3, 1)];
+        let late = |ms| WorkerUse { late: Duration::from_millis(ms), ..WorkerUse::default() };
+        // The first worker counts: one that has to wait for its processor is no late begin.
+        members[0].phase.used = vec![late(900), late(0)];
+        members[1].phase.used = vec![late(300)];
+        let level = |seconds| {
+            let reason = late_begin(&members, Duration::from_secs(seconds));
+            reason.map(|reason| (reason.name(), reason.level(), reason.text()))
+        };
+        let (name, invalid, text) = level(5).expect("6 % of the phase");
+        assert_eq!((name, invalid), ("begin-late", Level::Invalid));
+        assert!(text.starts_with("agent-2 (load-2) began 300 ms after"), "{text}");
+        assert_eq!(level(10).map(|told| told.1), Some(Level::Suspect));
+        assert_eq!(level(60), None, "half a per cent");
+        assert_eq!(late_begin(&[member(1, 0, 1)], Duration::from_secs(1)), None);
+        assert_eq!(members[1].row(1, 1.0).begin_late_ns, Some(300_000_000));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::machine_use::MachineUse;
 use crate::account::Unclear;
 
 /// Number of the format of these messages; agents of another are refused.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 /// What the conductor orders.
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ pub enum AgentOrder {
     },
     /// Connect the workers of a phase.
     Prepare(Box<Preparing>),
-    /// Begin a phase that is prepared.
+    /// Begin a phase that is prepared. The last such order counts, if it is heard in time and so confirmed.
     StartAt {
         /// [`Preparing::number`].
         number: u32,
@@ -141,6 +141,13 @@ pub enum Told {
         number: u32,
         /// Why, in one line.
         why: String,
+    },
+    /// The order to begin then was heard in time.
+    WillBegin {
+        /// [`Preparing::number`].
+        number: u32,
+        /// When, on the agent's clock.
+        at: Nanos,
     },
     /// An interval of one worker.
     Batch(Box<Batch>),

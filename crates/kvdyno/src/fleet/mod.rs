@@ -3,8 +3,11 @@
 
 mod agent;
 mod asked;
+mod beginning;
 mod carried;
 mod clocks;
+mod coming;
+mod course;
 mod described;
 mod end_line;
 mod engines;
@@ -17,6 +20,7 @@ mod member;
 mod messages;
 mod phase;
 mod reads;
+mod refusals;
 mod share;
 #[cfg(feature = "simulated-agents")]
 mod simulated;
@@ -29,7 +33,7 @@ mod wire;
 use std::time::Duration;
 
 pub use agent::{agent, agent_of_engine};
-pub use asked::{AgentsAsked, FleetInUse, Fleets, conductor_to_join, refuse};
+pub use asked::{AgentsAsked, FleetInUse, Fleets, conductor_to_join, refuse, refuse_engine_agents};
 pub use identity::hash;
 pub use latest_use::LatestUse;
 pub use messages::Opening;
@@ -40,3 +44,5 @@ pub use simulated::simulated_agents;
 
 /// How long processes that an engine starts wait for each other: machines come one by one, images are fetched.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// How long a conductor whose run does not begin waits for the processes that an engine has started, to tell them.
+const REFUSING: Duration = Duration::from_secs(60);

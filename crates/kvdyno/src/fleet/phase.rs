@@ -14,19 +14,17 @@ use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::result::AgentResult;
 
 use super::gathering::{AgentNews, Fleet};
-use super::member::{Member, name_limit};
+use super::member::{Member, late_begin, name_limit};
 use super::messages::{AgentOrder, Opening, Preparing, Told};
 use super::reads::ReadsFrom;
 use super::share::{Division, check, share_of};
-use super::unlike::{Unlike, unlike};
+use super::unlike::{ComparedAgent, Unlike, unlike};
 use super::wire::SILENCE;
 use crate::account::{Ownerless, Unclear};
 use crate::exit::Failure;
 
 /// How long agents may take to connect to a store, or to get their workers ready.
-const CONNECTING: Duration = Duration::from_secs(120);
-/// Between the order and the begin, beside the time that orders take on their way: it reaches everybody before.
-const AHEAD: Duration = Duration::from_millis(50);
+pub(super) const CONNECTING: Duration = Duration::from_secs(120);
 /// Between two looks at what the conductor decides.
 pub(super) const LOOK: Duration = Duration::from_millis(5);
 
@@ -93,6 +91,11 @@ impl Fleet {
         (!ownerless.agents.is_empty()).then_some(ownerless)
     }
 
+    /// Returns true if one was lost.
+    pub fn has_lost(&self) -> bool {
+        self.members.iter().any(|member| !member.is_there())
+    }
+
     /// Those that were lost, with why.
     pub fn lost(&self) -> Vec<String> {
         let lost = self
@@ -132,19 +135,17 @@ impl Fleet {
             Told::Unready { number: of, why } if of == number => Err(why),
             _ => Ok(None),
         });
-        let ready = ready.map_err(|why| {
+        let agreed = ready.and_then(|ready| Ok((ready, self.agree_on_start(number, interrupt)?)));
+        let (ready, start) = agreed.map_err(|why| {
             let order = AgentOrder::CallOff { number };
             self.members.iter().for_each(|member| member.order(&order));
             LoadError::Agents(why)
         })?;
-        let ahead = AHEAD + self.longest_way();
-        let start = now() + ahead.as_nanos() as Nanos;
-        let started_at = SystemTime::now() + ahead;
+        let started_at = SystemTime::now() + Duration::from_nanos(start.saturating_sub(now()));
         let mut first_worker = 0;
         for (member, workers) in self.members.iter_mut().zip(ready) {
             let Some(workers) = workers else { continue };
             let at = member.clock.own.there(start);
-            member.order(&AgentOrder::StartAt { number, at });
             let clock = start.wrapping_sub(at) as i64;
             member.take_part(Moved { first_worker, clock }, workers);
             first_worker += workers;
@@ -248,11 +249,21 @@ impl Fleet {
     }
 
     /// What the table of agents shows of the phase that was measured last: one that is unlike the others.
-    pub fn unlike(&self) -> Option<Reason> {
-        let p99s: Vec<_> = self.members.iter().map(|member| member.phase.course.p99s()).collect();
-        let Unlike { agent, unlike, intervals, times } = unlike(&p99s)?;
+    pub fn unlike(&self, phase: &PhasePlan) -> Option<Reason> {
+        let open = phase.groups.iter().any(|group| group.arrival.is_open());
+        let compared = self.members.iter().map(|member| ComparedAgent {
+            course: &member.phase.course,
+            clients: member.clients(),
+        });
+        let found = unlike(&compared.collect::<Vec<_>>(), open)?;
+        let Unlike { agent, figure, unlike, stretches: intervals, times } = found;
         let agent = self.members[agent].called();
-        Some(Reason::AgentUnlike { agent, unlike, intervals, times })
+        Some(Reason::AgentUnlike { agent, figure, unlike, intervals, times })
+    }
+
+    /// The agent that began last in the phase that was measured last and took `span`, if it began late.
+    pub fn late_begin(&self, span: Duration) -> Option<Reason> {
+        late_begin(&self.members, span)
     }
 
     /// Says whose worker the limit was: numbers of workers mean nothing to people where agents have them.
@@ -295,7 +306,7 @@ impl Fleet {
 
     /// Waits until an agent has said something that `take` takes; `None` if none has in time, or where the others go
     /// on without it if one was lost.
-    fn hear<T>(
+    pub(super) fn hear<T>(
         &mut self,
         patience: Duration,
         interrupt: &Interrupt,
@@ -406,6 +417,8 @@ impl Relay<'_> {
 
     fn hear(&self, member: &mut Member, heard: AgentNews) {
         match heard {
+            // One that is lost may still talk.
+            AgentNews::Says(_) if !member.is_there() => {}
             AgentNews::Says(Told::Batch(batch)) => member.batch(*batch, &self.voice),
             AgentNews::Says(Told::Ended(report)) => member.ended(*report, &self.voice),
             AgentNews::Says(Told::Loaded { stalls, machine, records, passing }) => {

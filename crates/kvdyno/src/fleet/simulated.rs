@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kvdyno_core::load::{LookedAgain, WorkerReport};
+use kvdyno_core::load::WorkerReport;
 use kvdyno_core::measure::{
     Batch, BatchLatencies, KindMeasure, Nanos, Series, Stalls, Troubles, WorkerUse,
     latency_histogram, now,
@@ -122,8 +122,13 @@ async fn one(
     let (sending, outgoing) = Sending::new();
     sending.send(&Told::Hello(hello));
     let refused = Cell::new(None);
-    let simulated =
-        Simulated { sending, intervals, phase: RefCell::default(), stop: Rc::default() };
+    let simulated = Simulated {
+        sending,
+        intervals,
+        phase: Rc::default(),
+        stop: Rc::default(),
+        start: Rc::default(),
+    };
     let mut simulated = Some(simulated);
     carry(stream, outgoing, |order: AgentOrder| match order {
         // Whoever keeps no end to send at closes the line.
@@ -146,9 +151,11 @@ struct Simulated {
     sending: Sending,
     intervals: Rc<Vec<Value>>,
     /// The phase that is prepared.
-    phase: RefCell<Option<PhasePlan>>,
+    phase: Rc<RefCell<Option<PhasePlan>>>,
     /// When it ends.
     stop: Rc<Cell<Nanos>>,
+    /// When it is to begin, by the last order.
+    start: Rc<Cell<Nanos>>,
 }
 
 impl Simulated {
@@ -161,9 +168,12 @@ impl Simulated {
                 *self.phase.borrow_mut() = Some(preparing.phase);
                 Told::Ready { number: preparing.number, workers: 1 }
             }
-            AgentOrder::StartAt { at, .. } => return self.begin(at),
+            AgentOrder::StartAt { number, at } => {
+                self.begin(at);
+                Told::WillBegin { number, at }
+            }
             AgentOrder::StopAt(at) => return self.stop.set(at),
-            AgentOrder::ReadAgain => Told::LookedAgain(Box::new(LookedAgain::default())),
+            AgentOrder::ReadAgain => Told::LookedAgain(Box::default()),
             AgentOrder::CountUnclear { .. } => Told::Unclear(Unclear::default()),
             _ => return,
         };
@@ -171,10 +181,17 @@ impl Simulated {
     }
 
     fn begin(&self, start: Nanos) {
-        let Some(phase) = self.phase.borrow_mut().take() else { return };
         let (sending, stop) = (self.sending.clone(), Rc::clone(&self.stop));
-        let intervals = Rc::clone(&self.intervals);
+        let (intervals, phase) = (Rc::clone(&self.intervals), Rc::clone(&self.phase));
+        let agreed = Rc::clone(&self.start);
+        agreed.set(start);
         spawn_local(async move {
+            sleep(Duration::from_nanos(start.saturating_sub(now()))).await;
+            // Another moment may have been agreed on since.
+            if agreed.get() != start {
+                return;
+            }
+            let Some(phase) = phase.take() else { return };
             // What counts its requests instead has none to make here.
             let told = match phase.duration {
                 Some(_) => tell(start, &stop, &sending, &intervals).await,

@@ -15,13 +15,14 @@ use super::gathering::{AgentNews, Fleet};
 use super::member::Member;
 use super::messages::{AgentOrder, Told};
 use super::phase::LOOK;
+use super::wire::SILENCE;
 
 /// Questions to each agent's clock.
 const QUESTIONS: u32 = 16;
-/// No further question to an agent whose answers took so long together.
+/// No further question to an agent whose answers took so long together, once it has given a few.
 const ENOUGH: Duration = Duration::from_secs(1);
-/// How long an agent may take for one answer.
-const ANSWER: Duration = Duration::from_secs(2);
+/// Those few: one that was held up says little.
+const FEW: u32 = 4;
 /// So many agents are asked at a time: with more their answers wait for each other.
 const AT_ONCE: usize = 8;
 
@@ -109,7 +110,8 @@ impl Fleet {
                         answered.known.learn(answered.at, shown, heard);
                         self.members[from].clock = answered.known;
                         let Asked { begun, known, .. } = answered;
-                        if number + 1 < QUESTIONS && begun.elapsed() < ENOUGH {
+                        let more = if begun.elapsed() < ENOUGH { QUESTIONS } else { FEW };
+                        if number + 1 < more {
                             let next = Asked::ask(&self.members[from], number + 1, begun, known);
                             asked.insert(from, next);
                         }
@@ -122,7 +124,45 @@ impl Fleet {
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            asked.retain(|_, asked| asked.since.elapsed() < ANSWER);
+            // An agent may be silent for so long, whatever it is asked.
+            asked.retain(|_, asked| asked.since.elapsed() < SILENCE);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::fleet::messages::Hello;
+    use crate::fleet::token::Token;
+    use crate::fleet::wire::Sending;
+
+    /// An agent that stands still for two and a half seconds is not gone: five are promised. Later answers say how far its
+    /// clock is off.
+    #[test]
+    fn an_agent_that_is_silent_for_less_than_five_seconds_is_waited_for() {
+        let mut fleet = Fleet::listen("127.0.0.1:0", 1, &Token::made().unwrap()).unwrap();
+        let (news, inbox) = channel();
+        fleet.inbox = inbox;
+        let (sending, mut orders) = Sending::new();
+        let (version, build, machine) = (String::new(), String::new(), "m".to_owned());
+        let hello = Hello { format: 1, version, build, machine, process: 1 };
+        fleet.members.push(Member::new("agent-1".to_owned(), hello, sending));
+        let agent = std::thread::spawn(move || {
+            let mut pause = Some(Duration::from_millis(2_500));
+            while let Some(order) = orders.blocking_recv() {
+                pause.take().into_iter().for_each(std::thread::sleep);
+                if let Ok(AgentOrder::Clock { number }) = serde_json::from_slice(&order) {
+                    let told = Told::Clock { number, shown: ClocksShown::now() };
+                    let _ = news.send((0, AgentNews::Says(told)));
+                }
+            }
+        });
+        assert_eq!(fleet.set_clocks(&Interrupt::default()), Ok(()));
+        assert!(fleet.longest_way() < Duration::from_secs(1), "{:?}", fleet.longest_way());
+        drop(fleet);
+        agent.join().unwrap();
     }
 }

@@ -1,29 +1,40 @@
-//! Which agent is unlike the others: one whose p99 is far above that of the median agent, in most intervals.
-//! One interval proves nothing, and neither does a p99 of a few operations.
+//! Which agent is unlike the others: one whose p99 is far above that of the median agent in most stretches of the phase,
+//! or that does far less. Intervals are put together until they say something: the slower an agent is, the fewer of its
+//! operations an interval has. An agent that has more to do than the others, for the hot keys are its own, is no such one.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 
-use hdrhistogram::Histogram;
-use kvdyno_core::measure::Nanos;
+use kvdyno_core::verdict::AgentFigure;
 
-/// So many times the median agent's p99 is far from it.
+use super::course::{AgentCourse, AgentStretch, OPERATIONS, aligned};
+
+/// So many times the median agent's figure is far from it.
 const FAR: f64 = 1.5;
-/// Share of the intervals in which it must be.
+/// Share of the stretches in which it must be.
 const MOST: f64 = 2.0 / 3.0;
-/// Fewest intervals to judge by: of nine equal ones, six are hardly ever far by chance.
-const INTERVALS: usize = 9;
-/// Fewest operations of each agent in an interval: a p99 of fewer is one of the two longest.
-const OPERATIONS: u64 = 200;
+/// Fewest stretches to judge by.
+const STRETCHES: usize = 4;
+/// Fewer stretches than these are made of fewer operations each.
+const PREFERRED: usize = 6;
+/// Fewest operations of each agent in a stretch, in a short phase: their p99 is one of the two longest.
+const FEW_OPERATIONS: u64 = 100;
+/// Most chance that one of equal agents is named.
+const CHANCE: f64 = 0.003;
 /// Fewest agents: of two nobody can say which is the odd one.
 const AGENTS: usize = 3;
-/// Intervals that are kept open: workers of an agent do not tell of one at the same moment.
-const OPEN: u32 = 3;
+/// An agent that carries this share of what the median agent does is not behind.
+const NOT_BEHIND: f64 = 0.97;
+/// An agent that is given this many times what the median agent is, and more than chance gives, has more to do.
+const MORE: f64 = 1.05;
+/// The most that a figure is said to be above the median's: one that did nothing is infinitely far.
+const FARTHEST: f64 = 1_000.0;
 
-/// The p99 of one agent in each interval.
-#[derive(Default)]
-pub struct AgentCourse {
-    open: BTreeMap<u32, Histogram<u32>>,
-    closed: BTreeMap<u32, Nanos>,
+/// An agent as it is compared with others.
+pub struct ComparedAgent<'a> {
+    /// What it did.
+    pub course: &'a AgentCourse,
+    /// Clients that it had.
+    pub clients: u32,
 }
 
 /// An agent unlike the others.
@@ -31,77 +42,159 @@ pub struct AgentCourse {
 pub struct Unlike {
     /// Which.
     pub agent: usize,
-    /// In how many intervals.
+    /// In what.
+    pub figure: AgentFigure,
+    /// In how many stretches.
     pub unlike: u64,
     /// Of how many.
-    pub intervals: u64,
-    /// Its p99 over the median agent's, in its median interval.
+    pub stretches: u64,
+    /// How many times the median agent's figure its own was, in its median stretch.
     pub times: f64,
 }
 
-impl AgentCourse {
-    /// The latencies of an interval, to count more.
-    pub fn of(&mut self, interval: u32) -> &mut Histogram<u32> {
-        self.open.entry(interval).or_insert_with(coarse)
-    }
-
-    /// Nothing more is said of intervals long before this one.
-    pub fn reach(&mut self, interval: u32) {
-        while let Some(first) = self.open.first_entry()
-            && first.key() + OPEN <= interval
-        {
-            let (interval, all) = first.remove_entry();
-            self.closed.extend(p99(&interval, &all));
-        }
-    }
-
-    /// The p99 of each interval that has enough operations, by its number.
-    pub fn p99s(&self) -> BTreeMap<u32, Nanos> {
-        let open = self.open.iter().filter_map(|(interval, all)| p99(interval, all));
-        self.closed.iter().map(|(interval, p99)| (*interval, *p99)).chain(open).collect()
-    }
-}
-
-fn p99(interval: &u32, all: &Histogram<u32>) -> Option<(u32, Nanos)> {
-    (all.len() >= OPERATIONS).then(|| (*interval, all.value_at_quantile(0.99)))
-}
-
-/// A hundred and more of them are kept: two digits, from 1 µs to an hour, are enough to compare.
-fn coarse() -> Histogram<u32> {
-    Histogram::new_with_bounds(1_000, 3_600_000_000_000, 2).unwrap_or_else(|_| {
-        // These bounds are good.
-        unreachable!("constant bounds of a histogram")
-    })
-}
-
-/// The agent that is most unlike the others, if one is.
-pub fn unlike(agents: &[BTreeMap<u32, Nanos>]) -> Option<Unlike> {
+/// The agent that is most unlike the others, if one is. In an `open` phase what falls due is given; else each client
+/// does what it can.
+pub fn unlike(agents: &[ComparedAgent<'_>], open: bool) -> Option<Unlike> {
     if agents.len() < AGENTS {
         return None;
     }
-    let first = agents.first()?;
-    let everywhere = |interval: &u32| agents.iter().all(|agent| agent.contains_key(interval));
-    let times: Vec<Vec<f64>> = first
-        .keys()
-        .filter(|interval| everywhere(interval))
-        .map(|interval| {
-            let p99s: Vec<f64> = agents.iter().map(|agent| agent[interval] as f64).collect();
-            let middle = median(p99s.clone()).max(1.0);
-            p99s.into_iter().map(|p99| p99 / middle).collect()
-        })
-        .collect();
-    if times.len() < INTERVALS {
+    let courses: Vec<&AgentCourse> = agents.iter().map(|agent| agent.course).collect();
+    let (all, doublings) = aligned(&courses);
+    let totals: Vec<AgentStretch> = all.iter().map(|stretches| sum(stretches)).collect();
+    // As if all had as many clients; what falls due does not depend on them.
+    let shares: Vec<f64> = agents.iter().map(|a| f64::from(a.clients.max(1))).collect();
+    let middle_share = median(shares.clone());
+    let scales: Vec<f64> =
+        shares.iter().map(|own| if open { 1.0 } else { middle_share / own }).collect();
+    let scaled = |of: fn(&AgentStretch) -> u64| -> Vec<f64> {
+        totals.iter().zip(&scales).map(|(total, scale)| of(total) as f64 * scale).collect()
+    };
+    let carried = scaled(|total| total.succeeded);
+    let given = if open { scaled(|total| total.offered) } else { carried.clone() };
+    let (middle_carried, middle_given) = (median(carried.clone()), median(given.clone()));
+    let most = middle_given * MORE + 3.0 * middle_given.sqrt();
+    let as_others: Vec<bool> = given.iter().map(|given| *given <= most).collect();
+    let behind: Vec<bool> = carried.iter().map(|own| *own < middle_carried * NOT_BEHIND).collect();
+
+    let slow = find(&times_of_p99s(&all), &as_others);
+    let slow = slow.map(|found| Unlike { figure: AgentFigure::P99, ..found });
+    let reached = courses.iter().map(|course| course.reached() >> doublings).min().unwrap_or(0);
+    slow.or_else(|| {
+        // What comes after the first has ended is not compared.
+        let whole: Vec<&[AgentStretch]> =
+            all.iter().map(|one| &one[..one.len().min(reached as usize)]).collect();
+        let (times, figure) = match open {
+            true => (times_behind(&whole), AgentFigure::Backlog),
+            false => (times_of_rates(&whole, &scales), AgentFigure::Rate),
+        };
+        find(&times, &behind).map(|found| Unlike { figure, ..found })
+    })
+}
+
+/// Each agent's p99 over that of the median agent, in each of the stretches that have enough operations of all.
+fn times_of_p99s(all: &[Vec<AgentStretch>]) -> Vec<Vec<f64>> {
+    let whole: Vec<&[AgentStretch]> = all.iter().map(Vec::as_slice).collect();
+    let pooled_to =
+        |least: u64| pooled(&whole, |sums| sums.iter().all(|sum| sum.samples() >= least));
+    let mut pools = pooled_to(OPERATIONS);
+    if pools.len() < PREFERRED {
+        pools = pooled_to(FEW_OPERATIONS);
+    }
+    let times = pools.into_iter().map(|sums| {
+        let p99s: Vec<f64> = sums.iter().map(AgentStretch::p99).collect();
+        let middle = median(p99s.clone()).max(1.0);
+        p99s.into_iter().map(|p99| p99 / middle).collect()
+    });
+    times.collect()
+}
+
+/// The median agent's rate of a client over each agent's.
+fn times_of_rates(all: &[&[AgentStretch]], scales: &[f64]) -> Vec<Vec<f64>> {
+    let times = pooled(all, middle_did_enough).into_iter().map(|sums| {
+        let rates = sums.iter().zip(scales).map(|(sum, scale)| sum.succeeded as f64 * scale);
+        let rates: Vec<f64> = rates.collect();
+        let middle = median(rates.clone());
+        rates.into_iter().map(|own| (middle / own.max(1e-9)).min(FARTHEST)).collect()
+    });
+    times.collect()
+}
+
+/// What each agent had to send, its backlog included, over what it sent; as many times as the median agent's.
+fn times_behind(all: &[&[AgentStretch]]) -> Vec<Vec<f64>> {
+    let mut backlogs = vec![0_u64; all.len()];
+    let times = pooled(all, middle_did_enough).into_iter().map(|sums| {
+        let due_over_sent = sums.iter().zip(&mut backlogs).map(|(sum, backlog)| {
+            let due = *backlog + sum.offered;
+            *backlog = due.saturating_sub(sum.started);
+            if due == 0 { 1.0 } else { due as f64 / sum.started.max(1) as f64 }
+        });
+        let due_over_sent: Vec<f64> = due_over_sent.collect();
+        let middle = median(due_over_sent.clone()).max(1e-9);
+        due_over_sent.into_iter().map(|own| (own / middle).min(FARTHEST)).collect()
+    });
+    times.collect()
+}
+
+fn middle_did_enough(sums: &[AgentStretch]) -> bool {
+    median(sums.iter().map(|sum| sum.succeeded as f64).collect()) >= OPERATIONS as f64
+}
+
+/// Puts stretches of all agents together, one after the other, until `enough` says so: the sums of each such pool.
+fn pooled(
+    all: &[&[AgentStretch]],
+    enough: impl Fn(&[AgentStretch]) -> bool,
+) -> Vec<Vec<AgentStretch>> {
+    let count = all.iter().map(|one| one.len()).min().unwrap_or(0);
+    let none = || vec![AgentStretch::default(); all.len()];
+    let (mut pools, mut sums) = (Vec::new(), none());
+    for number in 0..count {
+        sums.iter_mut().zip(all).for_each(|(sum, one)| sum.add(&one[number]));
+        if enough(&sums) {
+            pools.push(std::mem::replace(&mut sums, none()));
+        }
+    }
+    pools
+}
+
+fn sum(stretches: &[AgentStretch]) -> AgentStretch {
+    let mut sum = AgentStretch::default();
+    stretches.iter().for_each(|stretch| sum.add(stretch));
+    sum
+}
+
+/// The agent that was far from the median in most stretches, and in more than chance explains: of `times`, a row a
+/// stretch, those agents whom `judged` says.
+fn find(times: &[Vec<f64>], judged: &[bool]) -> Option<Unlike> {
+    let stretches = times.len() as u64;
+    if times.len() < STRETCHES {
         return None;
     }
-    let found = (0..agents.len()).map(|agent| {
-        let own: Vec<f64> = times.iter().map(|times| times[agent]).collect();
-        let unlike = own.iter().filter(|times| **times >= FAR).count() as u64;
-        Unlike { agent, unlike, intervals: own.len() as u64, times: median(own) }
+    let far = |agent: usize| times.iter().filter(|row| row[agent] >= FAR).count() as u64;
+    let fars: Vec<u64> = (0..judged.len()).map(far).collect();
+    let all: u64 = fars.iter().sum();
+    let found = (0..judged.len()).filter(|agent| judged[*agent]).filter_map(|agent| {
+        let unlike = fars[agent];
+        // So often any other is far by chance.
+        let others = (judged.len() as u64 - 1) * stretches;
+        let chance = (all - unlike + 1) as f64 / (others + 2) as f64;
+        let explained = at_least(unlike, stretches, chance) * judged.len() as f64 >= CHANCE;
+        let most = unlike as f64 >= MOST * stretches as f64;
+        let times = median(times.iter().map(|row| row[agent]).collect());
+        let figure = AgentFigure::P99;
+        (most && !explained).then_some(Unlike { agent, figure, unlike, stretches, times })
     });
-    let enough = |found: &Unlike| found.unlike as f64 >= MOST * found.intervals as f64;
-    found.filter(enough).max_by(|a, b| {
-        (a.unlike, a.times).partial_cmp(&(b.unlike, b.times)).unwrap_or(std::cmp::Ordering::Equal)
+    found.max_by(|a, b| {
+        (a.unlike, a.times).partial_cmp(&(b.unlike, b.times)).unwrap_or(Ordering::Equal)
     })
+}
+
+/// The chance that something of this `chance` happens `least` times or more often in so many `tries`.
+fn at_least(least: u64, tries: u64, chance: f64) -> f64 {
+    let exactly = |times: u64| {
+        let ways = (0..times).map(|n| (tries - n) as f64 / (n + 1) as f64).product::<f64>();
+        ways * chance.powi(times as i32) * (1.0 - chance).powi((tries - times) as i32)
+    };
+    (least..=tries).map(exactly).sum()
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -114,64 +207,4 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use kvdyno_core::ground::random::Random;
-
-    use super::*;
-
-    /// Latencies with a long tail: lognormal, sigma 1, about 200 µs in the middle.
-    fn latency(random: &mut Random) -> f64 {
-        let (a, b) = (random.next_f64().max(1e-12), random.next_f64());
-        let normal = (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos();
-        200_000.0 * normal.exp()
-    }
-
-    /// A run of four agents; the last one's latencies are multiplied. A disturbance that all share comes and goes.
-    fn run(seed: u64, intervals: u32, times: f64) -> Option<Unlike> {
-        let mut random = Random::new(seed, 0);
-        let mut agents: Vec<AgentCourse> = (0..4).map(|_| AgentCourse::default()).collect();
-        for interval in 0..intervals {
-            let shared = if random.below(5) == 0 { 3.0 } else { 1.0 };
-            for (index, agent) in agents.iter_mut().enumerate() {
-                let own = if index == 3 { times } else { 1.0 };
-                for _ in 0..OPERATIONS {
-                    let latency = latency(&mut random) * shared * own;
-                    agent.of(interval).saturating_record(latency as u64);
-                }
-                agent.reach(interval);
-            }
-        }
-        unlike(&agents.iter().map(AgentCourse::p99s).collect::<Vec<_>>())
-    }
-
-    /// With as few operations and intervals as are judged at all, and with more.
-    #[test]
-    fn four_equal_agents_are_never_told_apart_in_fifty_runs() {
-        for seed in 0..50 {
-            assert_eq!(run(seed, INTERVALS as u32, 1.0), None, "run {seed}");
-            assert_eq!(run(1_000 + seed, 30, 1.0), None, "run {seed}");
-        }
-    }
-
-    #[test]
-    fn an_agent_that_is_twice_as_slow_is_found_and_named() {
-        for seed in 0..10 {
-            let found = run(seed, 12, 2.5).expect("it is unlike the others");
-            assert_eq!((found.agent, found.intervals), (3, 12));
-            assert!(found.unlike >= 8 && found.times > FAR, "{found:?}");
-        }
-    }
-
-    #[test]
-    fn too_little_to_judge_by_is_not_judged() {
-        assert_eq!(run(1, INTERVALS as u32 - 1, 10.0), None);
-        let p99s = |p99| (0..20).map(|interval| (interval, p99)).collect::<BTreeMap<u32, Nanos>>();
-        assert_eq!(
-            unlike(&[p99s(1_000_000), p99s(9_000_000)]),
-            None,
-            "which of two is the odd one?"
-        );
-        assert!(unlike(&[p99s(1_000_000), p99s(1_000_000), p99s(1_500_000)]).is_some());
-        assert_eq!(unlike(&[p99s(1_000_000), p99s(1_000_000), p99s(1_490_000)]), None);
-    }
-}
+mod tests;

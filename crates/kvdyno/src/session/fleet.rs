@@ -4,7 +4,9 @@ use kvdyno_core::load::{Job, LoadError, Observer};
 use kvdyno_core::measure::PhaseMeasure;
 use kvdyno_core::verdict::Reason;
 use kvdyno_core::workload::{Ownership, PhasePlan};
+use kvdyno_report::result::{EndCause, Status};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Session;
 use crate::account::{Ownerless, Unclear};
@@ -43,7 +45,11 @@ pub(super) fn take(
         pace: options.load.pace,
         settle: options.load.settle,
     };
-    fleet.lock().open(&options.interrupt, fleets.reads(), opening)?;
+    let opened = fleet.lock().open(&options.interrupt, fleets.reads(), opening);
+    // Where one was lost meanwhile the run ends in good order, with a result.
+    if !fleet.lock().has_lost() {
+        opened?;
+    }
     Ok(fleet)
 }
 
@@ -103,6 +109,7 @@ impl Session<'_> {
     pub(super) fn judge_agents(
         &self,
         phase: &PhasePlan,
+        span: Duration,
         reasons: &mut Vec<Reason>,
         prepares: bool,
     ) {
@@ -110,7 +117,8 @@ impl Session<'_> {
         let fleet = fleet.lock();
         reasons.iter_mut().for_each(|reason| fleet.name_limit(reason));
         if !prepares {
-            reasons.extend(fleet.unlike());
+            reasons.extend(fleet.unlike(phase));
+            reasons.extend(fleet.late_begin(span));
             let interval = self.options.load.interval;
             reasons.extend(fleet.uncertain(phase, interval));
         }
@@ -118,7 +126,7 @@ impl Session<'_> {
 
     /// Whether an agent was lost.
     pub(super) fn has_lost_agents(&self) -> bool {
-        self.fleet.as_ref().is_some_and(|fleet| !fleet.lock().lost().is_empty())
+        self.fleet.as_ref().is_some_and(|fleet| fleet.lock().has_lost())
     }
 
     /// Agents that were lost, if any was since this was asked last.
@@ -129,6 +137,18 @@ impl Session<'_> {
         };
         let told = std::mem::replace(&mut self.lost_told, agents.len());
         (agents.len() > told).then(|| Reason::AgentLost { agents, of: of.into() })
+    }
+
+    /// Ends a run of which an agent was lost before its first phase: nothing is measured, and the result says why.
+    pub(super) fn end_without_agents(&mut self) {
+        let Some(lost) = self.agents_lost() else { return };
+        let first = self.options.plan.phases.first();
+        let phase = first.map_or_else(String::new, |phase| phase.name.clone());
+        self.reasons.push((phase, vec![lost]));
+        self.cause = Some(EndCause::AgentLost);
+        self.status = Status::Failed {
+            message: "an agent was lost before the first phase, so that none was begun".to_owned(),
+        };
     }
 
     /// What nobody can tell of the records, for their agents were lost.

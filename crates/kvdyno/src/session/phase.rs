@@ -278,7 +278,7 @@ impl Session<'_> {
         };
         let mut reasons = judge_phase(&evidence);
         reasons.extend(self.agents_lost());
-        self.judge_agents(phase, &mut reasons, evidence.prepares || phase.warmup);
+        self.judge_agents(phase, measure.span(), &mut reasons, evidence.prepares || phase.warmup);
         let changes = steered.len() as u64;
         reasons.extend((changes > 0).then_some(Reason::Steered { changes }));
         self.reasons.push((phase.name.clone(), reasons));

@@ -7,8 +7,18 @@ use super::layout::{columns, printable, wrapped};
 use crate::result::{AgentResult, PhaseResult};
 
 /// What the columns are called. Those behind the percentile say how well the agent itself did.
-const HEADING: [&str; 11] = [
-    "", "share", "Req/Sec", "99%", "late 99%", "cpu", "machine", "steal", "link", "queued",
+const HEADING: [&str; 12] = [
+    "",
+    "share",
+    "Req/Sec",
+    "99%",
+    "begin late",
+    "late 99%",
+    "cpu",
+    "machine",
+    "steal",
+    "link",
+    "queued",
     "clock ±",
 ];
 
@@ -43,7 +53,7 @@ fn much_passing(agents: &[AgentResult]) -> Option<String> {
     ))
 }
 
-fn row(agent: &AgentResult) -> [String; 11] {
+fn row(agent: &AgentResult) -> [String; 12] {
     let dash = || "–".to_owned();
     let time = |ns: Option<u64>| ns.map_or_else(dash, |ns| duration_text(ns as f64));
     let percent =
@@ -54,6 +64,7 @@ fn row(agent: &AgentResult) -> [String; 11] {
         format!("{:.1} %", agent.share * 100.0),
         agent.rate.map_or_else(dash, grouped),
         time(agent.p99_ns),
+        time(agent.begin_late_ns),
         time(agent.late_p99_ns),
         format!("{:.0} %", agent.busiest * 100.0),
         percent(agent.machine_busy),
@@ -79,6 +90,7 @@ mod tests {
             share: 0.501,
             rate: Some(12_345.0),
             p99_ns: Some(1_500_000),
+            begin_late_ns: Some(1_290_000_000),
             busiest: 0.93,
             clock_uncertainty_ns: 60_000,
             ..AgentResult::default()
@@ -94,6 +106,7 @@ mod tests {
         assert_eq!(lines.len(), 3, "{text}");
         assert!(lines[1].contains("50.1 %") && lines[1].contains("12,345"), "{text}");
         assert!(lines[1].contains("1.50 ms") && lines[1].contains("93 %"), "{text}");
+        assert!(lines[0].contains("begin late") && lines[1].contains("1.29 s"), "{text}");
         assert!(!lines[1].contains("LOST") && lines[2].contains("agent-2 (load-7) LOST"), "{text}");
 
         phase.agents[1].passing = Some(0.1);

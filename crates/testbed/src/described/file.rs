@@ -94,6 +94,13 @@ struct Written {
     load: Vec<LoadMachine>,
 }
 
+/// A file of load machines alone, as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenLoads {
+    load: Vec<LoadMachine>,
+}
+
 /// As it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -113,23 +120,31 @@ impl DeploymentFile {
     /// # Errors
     /// [`TestbedError::Word`] with the line and what is wrong.
     pub fn read(path: &str) -> Result<DeploymentFile, TestbedError> {
-        let wrong = |problem: String, advice: String| TestbedError::Word {
-            word: path.to_owned(),
-            problem,
-            advice,
-        };
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| wrong(error.to_string(), "name a file that can be read".to_owned()))?;
-        DeploymentFile::parse(&text).map_err(|(problem, advice)| wrong(problem, advice))
+        read(path, DeploymentFile::parse)
+    }
+
+    /// Reads the load machines of a file, which may have nothing else.
+    ///
+    /// # Errors
+    /// [`TestbedError::Word`] with the line and what is wrong.
+    pub fn read_loads(path: &str) -> Result<Vec<LoadMachine>, TestbedError> {
+        read(path, DeploymentFile::parse_loads)
+    }
+
+    fn parse_loads(text: &str) -> Result<Vec<LoadMachine>, (String, String)> {
+        let table: Result<toml::Table, _> = toml::from_str(text);
+        let alone = table.is_ok_and(|table| table.keys().all(|key| key == "load"));
+        if !alone {
+            return DeploymentFile::parse(text).map(|file| file.loads);
+        }
+        let written: WrittenLoads = toml::from_str(text).map_err(|error| at_line(text, &error))?;
+        check_loads(&written.load)?;
+        Ok(written.load)
     }
 
     /// What is wrong comes back with what to do.
     fn parse(text: &str) -> Result<DeploymentFile, (String, String)> {
-        let written: Written = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-            let problem = error.message().replace('\n', " ");
-            (format!("line {line}: {problem}"), "see the example in docs/TESTBEDS.md".to_owned())
-        })?;
+        let written: Written = toml::from_str(text).map_err(|error| at_line(text, &error))?;
         let ready_within = match &written.ready_within {
             None => READY_WITHIN,
             Some(time) => units::parse_duration(time)
@@ -150,14 +165,40 @@ impl DeploymentFile {
             return Err(("it has no node".to_owned(), advice));
         }
         let Written { url, version, configuration, commands, load: loads, .. } = written;
-        for (index, load) in loads.iter().enumerate() {
-            if loads[..index].iter().any(|known| known.name == load.name) {
-                let advice = "give each load machine a name of its own".to_owned();
-                return Err((format!("two load machines are called {}", load.name), advice));
-            }
-        }
+        check_loads(&loads)?;
         Ok(DeploymentFile { url, version, ready_within, configuration, commands, nodes, loads })
     }
+}
+
+fn read<T>(
+    path: &str,
+    parse: impl Fn(&str) -> Result<T, (String, String)>,
+) -> Result<T, TestbedError> {
+    let wrong = |problem: String, advice: String| TestbedError::Word {
+        word: path.to_owned(),
+        problem,
+        advice,
+    };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| wrong(error.to_string(), "name a file that can be read".to_owned()))?;
+    parse(&text).map_err(|(problem, advice)| wrong(problem, advice))
+}
+
+/// What is wrong in which line, with what to do.
+fn at_line(text: &str, error: &toml::de::Error) -> (String, String) {
+    let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+    let problem = error.message().replace('\n', " ");
+    (format!("line {line}: {problem}"), "see the example in docs/TESTBEDS.md".to_owned())
+}
+
+fn check_loads(loads: &[LoadMachine]) -> Result<(), (String, String)> {
+    for (index, load) in loads.iter().enumerate() {
+        if loads[..index].iter().any(|known| known.name == load.name) {
+            let advice = "give each load machine a name of its own".to_owned();
+            return Err((format!("two load machines are called {}", load.name), advice));
+        }
+    }
+    Ok(())
 }
 
 fn entry(node: WrittenNode) -> Result<NodeEntry, (String, String)> {
@@ -242,6 +283,20 @@ mod tests {
             refusal(&format!("{WHOLE}{load}{load}")).contains("two load machines are called l")
         );
         assert!(refusal(&format!("{WHOLE}{load}stop = \"x\"\n")).contains("unknown field `stop`"));
+    }
+
+    #[test]
+    fn load_machines_alone_are_a_deployment() {
+        let load = "[[load]]\nname = \"l\"\nstart = \"ssh l kvdyno agent\"\n";
+        let loads = |text: &str| DeploymentFile::parse_loads(text);
+        assert_eq!(loads(load).unwrap()[0].name, "l");
+        assert_eq!(loads(&format!("{WHOLE}{load}")).unwrap().len(), 1);
+        let twice = loads(&format!("{load}{load}")).unwrap_err().0;
+        assert!(twice.contains("two load machines are called l"), "{twice}");
+        let wrong = loads(&load.replace("start", "strat")).unwrap_err().0;
+        assert!(wrong.contains("strat"), "{wrong}");
+        let neither = loads(&format!("version = \"7\"\n{load}")).unwrap_err().0;
+        assert!(neither.contains("url"), "{neither}");
     }
 
     #[test]

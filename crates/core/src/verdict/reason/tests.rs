@@ -52,6 +52,7 @@ fn each() -> Vec<Reason> {
         Reason::AgentLost { agents: vec!["agent-2 (killed)".to_owned()], of: 4 },
         Reason::AgentUnlike {
             agent: "agent-2 (m)".to_owned(),
+            figure: AgentFigure::Rate,
             unlike: 8,
             intervals: 10,
             times: 2.0,
@@ -65,6 +66,7 @@ fn each() -> Vec<Reason> {
             in_faults: false,
         },
         Reason::TestbedGone,
+        Reason::BeginLate { agent: "agent-2 (m)".to_owned(), late: span / 50, span },
     ]
 }
 
@@ -99,6 +101,7 @@ fn position(reason: &Reason) -> usize {
         Reason::ClocksUncertain { .. } => 25,
         Reason::ServerEnded { .. } => 26,
         Reason::TestbedGone => 27,
+        Reason::BeginLate { .. } => 28,
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::ground::numbers::{duration_text, grouped};
 use crate::measure::StopReason;
-use crate::verdict::Level;
+use crate::verdict::{AgentFigure, Level, Reason};
 use crate::verify::AnomalyKind;
 use crate::workload::Kind;
 
@@ -25,8 +25,11 @@ pub(super) fn of_lost_agents(agents: &[String], of: u64) -> String {
     format!("{count} of {of} agents lost: {who}; what they had written is unknown")
 }
 
-/// Which server ended without an order, when and how.
-pub(super) fn of_ended_server(node: &str, at: Option<Duration>, how: &str) -> String {
+/// Which server ended without an order, when and how; or that the whole testbed did.
+pub(super) fn of_testbed(reason: &Reason) -> String {
+    let Reason::ServerEnded { node, at, how, .. } = reason else {
+        return "the testbed was taken down while the run went on".to_owned();
+    };
     let when = match at {
         Some(at) => format!("{} after the phase began", duration_text(at.as_nanos() as f64)),
         None => "before the phase began".to_owned(),
@@ -35,10 +38,34 @@ pub(super) fn of_ended_server(node: &str, at: Option<Duration>, how: &str) -> St
 }
 
 /// Which agent is not as the others.
-pub(super) fn of_unlike_agent(agent: &str, unlike: u64, intervals: u64, times: f64) -> String {
+pub(super) fn of_unlike_agent(
+    agent: &str,
+    figure: AgentFigure,
+    (unlike, intervals): (u64, u64),
+    times: f64,
+) -> String {
+    let found = match figure {
+        AgentFigure::P99 => {
+            format!("its p99 was far above that of the median agent ({times:.1} times as long)")
+        }
+        AgentFigure::Rate => format!(
+            "its clients did far less than those of the median agent ({:.0} % of it)",
+            100.0 / times.max(1.0)
+        ),
+        AgentFigure::Backlog => format!(
+            "what it had to send was far more than it sent ({times:.1} times as much as with the median agent)"
+        ),
+    };
+    format!("{agent} is unlike the other agents: in {unlike} of {intervals} stretches {found}")
+}
+
+/// Which agent began after the others.
+pub(super) fn of_late_begin(reason: &Reason, agent: &str, late: Duration) -> String {
+    let share = reason.percent();
+    let late = duration_text(late.as_nanos() as f64);
     format!(
-        "{agent} is unlike the other agents: in {unlike} of {intervals} intervals its p99 was far above that of \
-         the median agent ({times:.1} times as long)"
+        "{agent} began {late} after the agreed moment ({share} of the phase): what fell due before is late by its own \
+         doing, not the store's"
     )
 }
 

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use kvdyno_core::measure::{WorkerUse, allowed_cpus, pin_current_thread};
+use kvdyno_core::load::{Begin, Job};
+use kvdyno_core::measure::{WorkerUse, allowed_cpus, now, pin_current_thread};
 use kvdyno_core::verdict::{Evidence, Reason, judge_phase};
 
 use super::*;
@@ -78,4 +79,36 @@ fn a_client_that_is_starved_is_told_to_be_the_limit() {
     let used = measure.workers[0];
     assert!(limited.is_some_and(|waited| waited > 0.3), "{reasons:?} {used:?}");
     assert!(used.cpu < used.wall * 6 / 10, "by its own time alone it looks idle: {used:?}");
+}
+
+/// Hears of the begin when that is over for a while, as an agent does whose connection stood still.
+struct HearsLate;
+
+impl Observer for HearsLate {
+    fn ready(&mut self, _: usize) -> Begin {
+        let start = now();
+        std::thread::sleep(Duration::from_millis(400));
+        Begin::At(start)
+    }
+
+    fn interval(&mut self, _: &Interval) {}
+
+    fn progress(&mut self, _: &Progress) {}
+}
+
+#[test]
+fn what_fell_due_before_a_late_begin_is_sent_late() {
+    for threading in [Threading::InProcess, Threading::Networked] {
+        let bench = Bench::loaded(threading, Behaviour::default());
+        let mut gets = group(&[(Kind::Get, 1_000)], 2);
+        gets.arrival = Arrival::Constant { rate: 500.0 };
+        let plan = phase(vec![gets], Some(Duration::from_secs(1)));
+        let job = Arc::new(Job::new(plan, bench.context.clone()).unwrap());
+        let measure = bench.any_store().run(&job, &mut HearsLate).unwrap();
+        let lag = measure.send_lag.expect("requests left late");
+        let early = lag.count_between(1_000_000, 600_000_000);
+        assert!((190..=260).contains(&early), "{threading:?}: {early} of {}", lag.len());
+        assert!(lag.value_at_quantile(0.99) > 300_000_000, "{threading:?}: {}", lag.max());
+        assert!(measure.workers.iter().all(|used| used.late >= Duration::from_millis(400)));
+    }
 }

@@ -1,9 +1,9 @@
 //! Several processes that carry one load for a conductor, against a real Redis: what they do together, who is
 //! refused, and what becomes of a run that loses one of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -450,9 +450,7 @@ fn a_file_tells_where_agents_are_started_and_nothing_is_left() {
     // Where ssh would be, a shell: the first line stays until its agent ends, the second does not.
     let agent = format!("{KVDYNO} agent --conductor $KVDYNO_CONDUCTOR");
     let file = format!(
-        "url = {:?}\n[[node]]\nname = \"a\"\naddress = {:?}\n{}{}",
-        server.url(),
-        server.address().to_string(),
+        "{}{}",
         load("load-1", &format!("{agent}; echo $? >> codes")),
         load("load-2", &format!("({agent}; echo $? >> codes) &"))
     );
@@ -463,15 +461,19 @@ fn a_file_tells_where_agents_are_started_and_nothing_is_left() {
     let result = scratch.result("r");
     assert_eq!(phase(&result, "mix")["agents"].as_array().map(Vec::len), Some(2));
     let read = |name: &str| std::fs::read_to_string(scratch.path(name)).unwrap_or_default();
-    assert_eq!(read("ended"), "load-1\nload-2\n");
+    // End lines run side by side.
+    let ended = || read("ended").lines().map(str::to_owned).collect::<BTreeSet<_>>();
+    let both = BTreeSet::from(["load-1", "load-2"].map(str::to_owned));
+    assert_eq!((ended(), read("ended").lines().count()), (both.clone(), 2));
     assert_eq!(read("codes"), "0\n0\n", "both agents had ended");
 
     let wrong = file.replace("\"(/", "\"exit 3; (/");
     assert_ne!(wrong, file);
     scratch.write("there.toml", &wrong);
-    let failed = scratch.kvdyno(&format!("{line} --listen 127.0.0.1:0 --out s"));
+    let failed = scratch.kvdyno(&format!("{line} --listen 127.0.0.1:0 --data wipe --out s"));
     assert!(failed.expect(70).err.contains("exit status: 3"), "a start that fails is told");
-    assert_eq!(read("ended"), "load-1\nload-2\nload-1\nload-2\n", "what was started is ended");
+    let count = read("ended").lines().count();
+    assert_eq!((ended(), count), (both, 4), "what was started is ended");
 }
 
 /// Whoever may not come is refused in one line, and the run does not suffer.
@@ -492,7 +494,8 @@ fn strangers_and_one_too_many_are_refused_and_the_run_goes_on() {
     conductor.until("the run", || log.exists());
     agent(&scratch, &address, &token).wait().expect_line(69, &["the run has its 2 agents"]);
     let ended = done(conductor.wait());
-    assert_eq!(ended.err.matches("refused").count(), 3, "{}", ended.err);
+    // Two connections without the token came from one peer.
+    assert_eq!(ended.err.matches("refused").count(), 2, "{}", ended.err);
     agents.into_iter().for_each(|agent| {
         agent.wait().expect(0);
     });
@@ -515,4 +518,49 @@ fn what_cannot_be_had_of_agents_is_refused_in_one_line() {
     scratch.kvdyno(without).expect_line(64, &["lives in the process"]);
     scratch.kvdyno("run --records 500 --agents 2 --store map:").expect_line(64, &["--listen"]);
     scratch.kvdyno("agent --conductor 127.0.0.1:1").expect_line(64, &["KVDYNO_TOKEN is not set"]);
+}
+
+/// Rank 0 finds that the suite is not there; the other rank does not wait for it, and hears why.
+#[test]
+fn a_conductor_that_does_not_begin_tells_the_agents_of_its_engine() {
+    let scratch = Scratch::new();
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
+    let rank = |rank: &str| {
+        let mut command = kvdyno(&format!(
+            "run no-such-suite.toml --store redis://127.0.0.1:1 --agents auto --conductor 127.0.0.1:{}",
+            port.port()
+        ));
+        command.env("KVDYNO_TOKEN", "0123456789abcdef0123456789abcdef");
+        command.env("KVDYNO_COUNT", "2").env("KVDYNO_RANK", rank);
+        scratch.spawn(command)
+    };
+    let begun = Instant::now();
+    let (conductor, agent) = (rank("0"), rank("1"));
+    let refused = agent.wait().expect(69);
+    assert!(refused.err.contains("refused this agent: the run does not begin:"), "{}", refused.err);
+    assert!(refused.err.contains("no-such-suite.toml"), "{}", refused.err);
+    conductor.wait().expect(64);
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+}
+
+/// Nobody joins these runs.
+#[test]
+fn what_can_be_known_is_said_before_agents_are_waited_for() {
+    let (server, scratch) = (redis(), Scratch::new());
+    std::fs::create_dir(scratch.path("r")).expect("a folder");
+    scratch.write("r/result.json", "{}");
+    let waits = "--agents 2 --listen 127.0.0.1:0 --records 100 --clients 4";
+    let ended = |line: String| {
+        let ended = scratch.start(&line.split_ascii_whitespace().collect::<Vec<_>>()).wait();
+        assert!(!ended.err.contains("waiting for"), "{}", ended.err);
+        ended
+    };
+    let occupied = ended(format!("run {waits} --store {} --out r", server.url())).expect(64);
+    assert!(occupied.err.contains("result"), "{}", occupied.err);
+    ended(format!("run {waits} --store redis://127.0.0.1:1 --out new")).expect(69);
+    let alone = format!("run --records 100 --clients 4 --store {} --out one", server.url());
+    done(scratch.start(&alone.split_ascii_whitespace().collect::<Vec<_>>()).wait());
+    let held = ended(format!("run {waits} --store {} --out new", server.url())).expect(64);
+    assert!(held.err.contains("--data"), "{}", held.err);
+    assert!(!scratch.path("new").exists(), "nothing was begun");
 }

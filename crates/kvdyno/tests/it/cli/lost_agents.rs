@@ -1,15 +1,16 @@
 //! Agents that are lost while they carry no load: before a run begins, before a phase does, and while records are read
 //! back. A relay before the server makes these moments long enough to be met.
 
-use std::time::Duration;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
-use libc::SIGKILL;
+use libc::{SIGCONT, SIGKILL, SIGSTOP};
 use serde_json::Value;
 
 use super::agents::{account_without, agent, conducting_by, phase, redis};
 use super::relay::{Relay, Slowness};
 use crate::support::suite::{self, Suite};
-use crate::support::{Running, Scratch};
+use crate::support::{Running, Scratch, kvdyno};
 
 /// What all phases do that are not loads.
 const MIX: &str = "get = 50, update = 50";
@@ -23,6 +24,16 @@ fn conducting(scratch: &Scratch, suite: Suite, relay: &Relay) -> (Running, [Runn
     let (conductor, address, token) = conducting_by(scratch, &line);
     let agents = [0, 1].map(|_| agent(scratch, &address, &token));
     (conductor, agents)
+}
+
+/// Waits until a process that still runs has said this.
+fn wait_for_words(running: &mut Running, words: &str) {
+    let begun = Instant::now();
+    while !running.said().contains(words) {
+        assert!(running.is_running(), "{}", running.said());
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", running.said());
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// The name of the one agent that the verdict says was lost.
@@ -42,24 +53,68 @@ fn name_of_lost(result: &Value) -> Value {
 }
 
 #[test]
-fn an_agent_that_goes_before_all_have_come_ends_the_run_before_it_begins() {
+fn an_agent_that_goes_before_all_have_come_is_replaced() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let line = format!(
+        "run --agents 2 --listen 127.0.0.1:0 --store {} --records 2k --mix get=50,update=50 --requests 4k --quiet --out r",
+        server.url()
+    );
+    let (mut conductor, address, token) = conducting_by(&scratch, &line);
+    let first = agent(&scratch, &address, &token);
+    wait_for_words(&mut conductor, "1 of 2");
+    first.signal(SIGKILL);
+    drop(first.wait());
+    wait_for_words(&mut conductor, "has left");
+    let agents = [0, 1].map(|_| agent(&scratch, &address, &token));
+    let ended = conductor.wait();
+    assert!([0, 2].contains(&ended.code()), "{ended:?}");
+    assert!(ended.err.contains("has come: 2 of 2"), "{}", ended.err);
+    agents.into_iter().for_each(|agent| {
+        agent.wait().expect(0);
+    });
+    assert_eq!(scratch.result("r")["runs"][0]["status"]["state"], "complete");
+}
+
+/// Nobody comes to the one, and the other comes before the conductor.
+#[test]
+fn both_wait_for_each_other_for_as_long_as_they_are_told() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let load = format!("run --store {} --records 500 --clients 2 --quiet", server.url());
+    let alone = format!("{load} --agents 1 --listen 127.0.0.1:0 --wait 300ms --out r");
+    let ended = scratch.kvdyno(&alone).expect(69);
+    assert!(ended.err.contains("0 of 1 agents have come"), "{}", ended.err);
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
+    let token = "0123456789abcdef0123456789abcdef";
+    let mut early = agent(&scratch, &free.to_string(), token);
+    wait_for_words(&mut early, "trying again");
+    let mut command = kvdyno(&format!("{load} --agents 1 --listen {free} --out s"));
+    command.env("KVDYNO_TOKEN", token);
+    let ended = scratch.spawn(command).wait();
+    assert!([0, 2].contains(&ended.code()), "{ended:?}");
+    early.wait().expect(0);
+}
+
+/// One stands still when all have come, so that it does not reach the store: nothing is measured, and a result says so.
+#[test]
+fn an_agent_that_is_lost_before_the_first_phase_leaves_a_result() {
     let (server, scratch) = (redis(), Scratch::new());
     let line = format!(
         "run --agents 2 --listen 127.0.0.1:0 --store {} --records 2k --quiet --out r",
         server.url()
     );
     let (mut conductor, address, token) = conducting_by(&scratch, &line);
-    while conductor.is_running() {
-        // One that is killed before it has joined is nobody's loss.
-        let short = agent(&scratch, &address, &token);
-        std::thread::sleep(Duration::from_millis(300));
-        short.signal(SIGKILL);
-        drop(short.wait());
-    }
-    let ended = conductor.wait().expect(69);
-    let words = "agent-1 came and went before the run: its connection was closed; start the run and its agents anew";
-    assert!(ended.err.contains(words), "{}", ended.err);
-    assert!(!scratch.path("r/result.json").exists(), "nothing was begun");
+    let first = agent(&scratch, &address, &token);
+    wait_for_words(&mut conductor, "1 of 2");
+    first.signal(SIGSTOP);
+    let other = agent(&scratch, &address, &token);
+    let ended = conductor.wait().expect(2);
+    assert!(ended.err.contains("lost agent-1"), "{}", ended.err);
+    let result = scratch.result("r");
+    assert_eq!(name_of_lost(&result), "agent-1");
+    assert_eq!(result["runs"][0]["phases"], serde_json::json!([]));
+    other.wait().expect(0);
+    first.signal(SIGCONT);
+    first.wait().expect(69);
 }
 
 /// While the agents connect for a phase one of them is killed: the phase does not begin, and the other, which is still

@@ -1,0 +1,221 @@
+//! The begin of a phase: the conductor names a moment, and it counts once every agent has confirmed that it heard of it
+//! in time. Where one has not, for its connection stood still, all hear of a later moment.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use kvdyno_core::load::{Begin, Interrupt};
+use kvdyno_core::measure::{Nanos, now};
+
+use super::gathering::Fleet;
+use super::member::Member;
+use super::messages::{AgentOrder, Told};
+use super::phase::CONNECTING;
+
+/// Time from the order to the begin, beside what the connections take.
+const LEAD: Duration = Duration::from_millis(100);
+/// The same for each agent more: their answers come through one process.
+const LEAD_EACH: Duration = Duration::from_micros(200);
+/// Longest time from the order to the begin, unless the connections themselves take longer.
+const LONGEST_LEAD: Duration = Duration::from_secs(2);
+/// Time before the begin at which an agent hears no more orders: its workers are let go.
+const LAST_ORDER: Duration = Duration::from_millis(20);
+/// The same for the conductor, beside the way of an order: what it then puts off every agent hears of in time.
+const LAST_ANSWER: Duration = Duration::from_millis(40);
+
+/// Waits until the phase of this number is to begin, and tells `confirm` of each moment that was heard of in time. Returns
+/// the last one, once none can be heard of any more.
+pub fn wait_to_begin(
+    number: u32,
+    begins: &Receiver<(u32, Begin)>,
+    confirm: impl Fn(Nanos),
+) -> Begin {
+    let mut agreed: Option<Nanos> = None;
+    let last_order = LAST_ORDER.as_nanos() as Nanos;
+    loop {
+        let said = match agreed {
+            None => begins.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(at) => {
+                let left = at.saturating_sub(last_order).saturating_sub(now());
+                begins.recv_timeout(Duration::from_nanos(left))
+            }
+        };
+        match (said, agreed) {
+            // It is of a phase before.
+            (Ok((of, _)), _) if of != number => {}
+            (Ok((_, Begin::At(at))), _) => {
+                agreed = Some(at).filter(|at| *at > now() + last_order);
+                agreed.iter().for_each(|at| confirm(*at));
+            }
+            (Ok((_, other)), _) => return other,
+            (Err(RecvTimeoutError::Timeout), Some(at)) => return Begin::At(at),
+            // A conductor that is gone lets nothing begin.
+            (Err(_), _) => return Begin::Never,
+        }
+    }
+}
+
+/// Returns true if a phase that has begun was to begin later.
+pub fn was_put_off(number: u32, begins: &Receiver<(u32, Begin)>) -> bool {
+    begins.try_iter().any(|(of, begin)| of == number && matches!(begin, Begin::At(_)))
+}
+
+impl Fleet {
+    /// Agrees with all agents on a moment at which a prepared phase begins. Returns it by this process's clock.
+    ///
+    /// # Errors
+    /// In one line, if one does not answer, is lost, or the user does not want to wait.
+    pub(super) fn agree_on_start(
+        &mut self,
+        number: u32,
+        interrupt: &Interrupt,
+    ) -> Result<Nanos, String> {
+        let way = self.longest_way();
+        let mut lead = LEAD + LEAD_EACH * self.count() + 2 * way;
+        let longest = LONGEST_LEAD.max(lead);
+        let given_up = Instant::now() + CONNECTING;
+        loop {
+            let start = now() + lead.as_nanos() as Nanos;
+            for member in self.members.iter().filter(|member| member.is_there()) {
+                member.order(&AgentOrder::StartAt { number, at: member.clock.own.there(start) });
+            }
+            let patience = lead.saturating_sub(LAST_ANSWER + way);
+            match self.first_unconfirmed((number, start), patience, interrupt)? {
+                None => return Ok(start),
+                Some(who) if Instant::now() >= given_up => {
+                    return Err(format!(
+                        "{who} did not confirm the begin for {} s",
+                        CONNECTING.as_secs()
+                    ));
+                }
+                Some(_) => lead = (2 * lead).min(longest),
+            }
+        }
+    }
+
+    /// Waits until all have confirmed a start; who has not, if one has not in time.
+    fn first_unconfirmed(
+        &mut self,
+        (number, start): (u32, Nanos),
+        patience: Duration,
+        interrupt: &Interrupt,
+    ) -> Result<Option<String>, String> {
+        let until = Instant::now() + patience;
+        let ats: Vec<Nanos> =
+            self.members.iter().map(|member| member.clock.own.there(start)).collect();
+        let mut confirmed = vec![false; self.members.len()];
+        loop {
+            let waits = |(member, confirmed): &(&Member, &bool)| !**confirmed && member.is_there();
+            let silent = self.members.iter().zip(&confirmed).find(waits);
+            let Some((silent, _)) = silent else { break };
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(Some(silent.who()));
+            }
+            let heard = self.hear(left, interrupt, |from, told| match told {
+                Told::WillBegin { number: of, at } if of == number && at == ats[from] => {
+                    Ok(Some(from))
+                }
+                Told::Unready { number: of, why } if of == number => Err(why),
+                _ => Ok(None),
+            })?;
+            heard.iter().for_each(|from| confirmed[*from] = true);
+        }
+        match self.members.iter().any(Member::is_there) {
+            true => Ok(None),
+            false => Err("every agent was lost".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+    use std::thread::sleep;
+
+    use tokio::sync::mpsc::UnboundedReceiver;
+
+    use super::*;
+    use crate::fleet::clocks::{ClockOffset, Offsets};
+    use crate::fleet::gathering::AgentNews;
+    use crate::fleet::messages::Hello;
+    use crate::fleet::token::Token;
+    use crate::fleet::wire::Sending;
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    #[test]
+    fn an_order_that_is_heard_too_late_is_not_confirmed_and_a_later_one_is_taken() {
+        let (sink, begins) = channel();
+        let (confirmed, told) = channel();
+        let begun = now();
+        let at = [begun + 5_000_000, begun + SECOND / 10, begun + SECOND / 5];
+        sink.send((6, Begin::At(at[1]))).unwrap();
+        at.iter().for_each(|at| sink.send((7, Begin::At(*at))).unwrap());
+        let begin = wait_to_begin(7, &begins, |at| confirmed.send(at).unwrap());
+        assert!(matches!(begin, Begin::At(agreed) if agreed == at[2]));
+        assert!(now() < at[2], "there is time left to let workers go");
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), at[1..]);
+        sink.send((7, Begin::At(at[2] + 1))).unwrap();
+        assert!(was_put_off(7, &begins) && !was_put_off(7, &begins));
+        sink.send((8, Begin::Never)).unwrap();
+        assert!(matches!(wait_to_begin(8, &begins, |_| {}), Begin::Never));
+        drop(sink);
+        assert!(matches!(wait_to_begin(9, &begins, |_| {}), Begin::Never));
+    }
+
+    /// An agent that hears every order, its first one `late`. Returns when it would begin.
+    fn agent(
+        (number, late): (usize, Duration),
+        mut orders: UnboundedReceiver<Vec<u8>>,
+        news: Sender<(usize, AgentNews)>,
+    ) -> Begin {
+        let (sink, begins) = channel();
+        let hears = std::thread::spawn(move || {
+            let mut late = Some(late);
+            while let Some(order) = orders.blocking_recv() {
+                late.take().into_iter().for_each(sleep);
+                if let Ok(AgentOrder::StartAt { number, at }) = serde_json::from_slice(&order) {
+                    let _ = sink.send((number, Begin::At(at)));
+                }
+            }
+        });
+        let begin = wait_to_begin(1, &begins, |at| {
+            news.send((number, AgentNews::Says(Told::WillBegin { number: 1, at }))).unwrap();
+        });
+        drop(hears);
+        begin
+    }
+
+    /// A lost packet holds one agent's connection up for half a second: both begin together all the same.
+    #[test]
+    fn all_begin_at_one_moment_though_one_heard_the_first_order_too_late() {
+        let mut fleet = Fleet::listen("127.0.0.1:0", 2, &Token::made().unwrap()).unwrap();
+        let (news, inbox) = channel();
+        fleet.inbox = inbox;
+        let mut agents = Vec::new();
+        for (number, late) in [(0, Duration::ZERO), (1, Duration::from_millis(500))] {
+            let (sending, orders) = Sending::new();
+            let hello = Hello {
+                format: 1,
+                version: String::new(),
+                build: String::new(),
+                machine: "m".to_owned(),
+                process: number,
+            };
+            let mut member = Member::new(format!("agent-{number}"), hello, sending);
+            let known = ClockOffset { offset: 0, uncertainty: 50_000 };
+            member.clock = Offsets { own: known, system: known };
+            fleet.members.push(member);
+            let news = news.clone();
+            agents.push(std::thread::spawn(move || agent((number as usize, late), orders, news)));
+        }
+        let first = now();
+        let start = fleet.agree_on_start(1, &Interrupt::default()).unwrap();
+        assert!(start > first + SECOND / 2, "the first moment was put off");
+        for agent in agents {
+            let begin = agent.join().unwrap();
+            assert!(matches!(begin, Begin::At(at) if at == start), "{begin:?} {start}");
+        }
+    }
+}

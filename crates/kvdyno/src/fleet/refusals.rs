@@ -1,0 +1,50 @@
+//! Lines about connections that were refused: one a peer a minute, however many it makes.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+/// Time between two lines about one peer.
+const QUIET: Duration = Duration::from_secs(60);
+
+/// What was told of which peer.
+#[derive(Default)]
+pub struct Refusals {
+    told: BTreeMap<IpAddr, (Instant, u64)>,
+}
+
+impl Refusals {
+    /// Takes note of a refusal. Returns how many were kept quiet since the last line about this peer, if it is time for one.
+    pub fn note(&mut self, from: IpAddr, now: Instant) -> Option<u64> {
+        let is_quiet = |told: Instant| now.saturating_duration_since(told) < QUIET;
+        if let Some((told, quiet)) = self.told.get_mut(&from)
+            && is_quiet(*told)
+        {
+            *quiet += 1;
+            return None;
+        }
+        let quiet = self.told.insert(from, (now, 0)).map_or(0, |(_, quiet)| quiet);
+        // Of the others only those stay that matter.
+        self.told.retain(|_, (told, quiet)| is_quiet(*told) || *quiet > 0);
+        Some(quiet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_connects_again_and_again_is_told_once_a_minute() {
+        let (one, other) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        let (mut refusals, begun) = (Refusals::default(), Instant::now());
+        let after = |seconds| begun + Duration::from_secs(seconds);
+        assert_eq!(refusals.note(one, begun), Some(0));
+        assert!((0..499).all(|n| refusals.note(one, after(n / 10)).is_none()));
+        assert_eq!(refusals.note(other, after(50)), Some(0));
+        assert_eq!(refusals.note(one, after(61)), Some(499));
+        assert_eq!(refusals.note(one, after(62)), None);
+        assert_eq!(refusals.note(other, after(200)), Some(0));
+        assert_eq!(refusals.note(one, after(200)), Some(1));
+    }
+}
