@@ -19,6 +19,11 @@ pub(super) fn of_cut(stopped: StopReason) -> &'static str {
     }
 }
 
+/// Another size than the published one.
+pub(super) fn of_scale(scale: f64) -> String {
+    format!("scaled: not comparable; ran at {scale} of the published size")
+}
+
 /// Who was lost of those that carried the load.
 pub(super) fn of_lost_agents(agents: &[String], of: u64) -> String {
     let (count, who) = (agents.len(), agents.join("; "));
