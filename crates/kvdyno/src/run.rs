@@ -317,7 +317,8 @@ fn carry_out(
             console: console(arguments, &interrupt)?,
             metering: Metering::open(&arguments.metrics)?,
         };
-        if agents.as_ref().is_some_and(AgentsAsked::are_waited_for) {
+        if let Some(agents) = agents.as_ref().filter(|agents| agents.are_waited_for()) {
+            agents.check()?;
             look_first(&options, &checked, arguments)?;
         }
         Ok(options)

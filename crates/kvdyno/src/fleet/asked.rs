@@ -9,7 +9,7 @@ use kvdyno_core::workload::Workload;
 use kvdyno_testbed::{LoadMachine, is_file, load_machines};
 
 use super::engines::{Engine, EngineRole, role};
-use super::gathering::Fleet;
+use super::gathering::{self, Fleet};
 use super::local;
 use super::reads::ReadsFrom;
 use super::share::{Division, check, share_of};
@@ -139,6 +139,20 @@ impl AgentsAsked {
                 Ok(Some(AgentsAsked::Joining { count, listen: listen.clone() }))
             }
             (None, None) => Err(wrong()),
+        }
+    }
+
+    /// Refuses a token or an address that cannot serve, before anything is asked of a store.
+    ///
+    /// # Errors
+    /// A mistake of usage.
+    pub fn check(&self) -> Result<(), Failure> {
+        Token::told()?;
+        match self {
+            AgentsAsked::Local(_) => Ok(()),
+            AgentsAsked::Joining { listen, .. }
+            | AgentsAsked::Described { listen, .. }
+            | AgentsAsked::Placed { listen, .. } => gathering::bind(listen).map(drop),
         }
     }
 

@@ -73,18 +73,28 @@ pub struct Fleet {
     gathering: Arc<AtomicBool>,
 }
 
+/// Takes the address for agents.
+///
+/// # Errors
+/// A mistake of usage, if it cannot be had.
+pub(super) fn bind(address: &str) -> Result<BlockingListener, Failure> {
+    BlockingListener::bind(address).map_err(|error| cannot_listen(address, &error))
+}
+
+fn cannot_listen(address: &str, error: &std::io::Error) -> Failure {
+    Failure::usage(format!(
+        "cannot listen for agents at {address}: {error}; give another --listen HOST:PORT"
+    ))
+}
+
 impl Fleet {
     /// Listens for `count` agents.
     ///
     /// # Errors
     /// [`Failure`] if that address cannot be listened at.
     pub fn listen(address: &str, count: u32, token: &Token) -> Result<Fleet, Failure> {
-        let refused = |error: std::io::Error| {
-            Failure::usage(format!(
-                "cannot listen for agents at {address}: {error}; give another --listen HOST:PORT"
-            ))
-        };
-        let listener = BlockingListener::bind(address).map_err(refused)?;
+        let listener = bind(address)?;
+        let refused = |error| cannot_listen(address, &error);
         listener.set_nonblocking(true).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?.to_string();
         let config = token.of_conductor()?;

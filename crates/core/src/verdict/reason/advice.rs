@@ -93,9 +93,7 @@ impl Reason {
             }
             Reason::ClocksUncertain { .. } => "let conductor and agents be nearer to each other",
             Reason::ServerEnded { .. } => "see the end of its log and what ended it, and repeat",
-            Reason::TestbedGone => {
-                "see who ended it (`kvdyno testbed down --force` ends one in use), and repeat"
-            }
+            Reason::TestbedGone => "see who ended it, and leave it up until the run is over",
             _ => unreachable!("asked of these alone"),
         }
     }

@@ -303,6 +303,7 @@ pub const ELSEWHERE: &[(&str, &[&str])] = &[
             "lost the conductor",
             "agent-{} came and went",
             "{} of {} agents had come",
+            "{} after {} s; see what the others say",
             "an agent ended at its start",
             "its plan cannot be read",
             "a simulated agent was not taken",
