@@ -334,7 +334,7 @@ pub struct ExecutionArguments {
     /// Where agents join; the line to start one is printed.
     #[arg(long, value_name = "HOST:PORT", requires = "agents")]
     pub listen: Option<String>,
-    /// How long to wait for agents [default: without end for those that are started by hand, else 10m].
+    /// Time to wait for agents [default: without end for those that are started by hand, else 10m].
     #[arg(long, value_name = "TIME", requires = "agents", value_parser = hinted(units::parse_duration))]
     pub wait: Option<Duration>,
     /// Which records agents read [default: own; anywhere with more than 16 agents, and

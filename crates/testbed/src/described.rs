@@ -304,7 +304,7 @@ impl Described {
         Ok(told)
     }
 
-    /// Notes the state of each node where that went well. What was told of them, or the first error.
+    /// Notes the state of each node where that went well. Returns the texts told of them, or the first error.
     fn note_each(
         &mut self,
         places: &[usize],
@@ -339,7 +339,8 @@ impl Described {
         Ok(ended.collect())
     }
 
-    /// As [`Described::run_on`], of a command that ends nodes: each has to be over then. Says of which nobody knows.
+    /// Runs a command that ends nodes, as [`Described::run_on`] does. Each must be over then; the text names those of which
+    /// nobody knows.
     fn end_nodes(
         &self,
         places: &[usize],

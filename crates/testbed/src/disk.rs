@@ -29,7 +29,7 @@ use image::{Image, Unwritten, hand_over, open_all, options, unwritten};
 /// Name of the file that fills a disk.
 const FILLER: &str = "kvdyno-filler";
 
-/// How long what is in memory may take to be handed to disks that are about to be cut off.
+/// Longest time to hand what is in memory to disks that are about to be cut off.
 const HANDED_OVER_WITHIN: Duration = Duration::from_millis(200);
 
 /// The disk of one node.

@@ -61,7 +61,7 @@ pub struct NodeDescription {
     pub pid: Option<u32>,
     /// Its process is there (paused counts).
     pub running: bool,
-    /// How its process ended, and the end of its log, if no order ended it.
+    /// Exit status of its process and the end of its log, if no order ended it.
     #[serde(default)]
     pub ended_by_itself: Option<String>,
 }

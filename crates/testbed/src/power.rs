@@ -14,7 +14,7 @@ use crate::error::TestbedError;
 use crate::site::Site;
 use crate::still::await_still;
 
-/// How long processes that were stopped may take to stand still before their disks are cut off all the same.
+/// Longest time for stopped processes to stand still before their disks are cut off all the same.
 const STILL_WITHIN: Duration = Duration::from_millis(100);
 
 /// Cuts the power of the nodes at these places, whose disks lose so much. Says by which means, and keeps the figures for

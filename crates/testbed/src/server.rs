@@ -292,7 +292,7 @@ impl Server {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// How the process ended, and the end of its log, if no order ended it.
+    /// Returns the exit status and the end of the log of a process that no order ended.
     pub fn ended_by_itself(&mut self) -> Option<String> {
         let status = self.child.try_wait().ok().flatten().filter(|_| !self.ordered_to_end)?;
         Some(format!("{status}; the end of its log: {}", log_end::of(&self.log())))

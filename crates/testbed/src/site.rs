@@ -78,7 +78,7 @@ pub struct Site {
     /// Nodes that have served already.
     served: usize,
     unproven: Vec<(String, Instant)>,
-    /// Of the last cut of power, until somebody asks.
+    /// Figures of the last cut of power, until somebody asks.
     cut: Option<CutFigures>,
 }
 

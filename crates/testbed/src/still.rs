@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Whether no thread of the group's processes comes back to what it did. `leader` is its number in /proc; one that is not
+/// Returns true if no thread of the group's processes comes back to what it did. `leader` is its number in /proc; one that is not
 /// waited for yet is there even if it is over.
 pub(crate) fn stands_still(leader: u32) -> bool {
     let mut processes = group_of(leader).peekable();
@@ -27,7 +27,7 @@ pub(crate) fn group_of(leader: u32) -> impl Iterator<Item = PathBuf> {
     paths.filter(move |path| state_and_group(path).is_some_and(|(_, group)| group == leader))
 }
 
-/// Whether all threads of a process are stopped (`T`), over, or wait for a disk (`D`) in the kernel, which they leave only to
+/// Returns true if all threads of a process are stopped (`T`), over, or wait for a disk (`D`) in the kernel, which they leave only to
 /// be stopped. One that is gone has none.
 fn is_still(process: &Path) -> bool {
     let stopped = |(state, _)| ['T', 't', 'Z', 'X', 'D'].contains(&state);

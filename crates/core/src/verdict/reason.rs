@@ -176,7 +176,7 @@ pub enum Reason {
         node: String,
         /// When, since the phase began; `None` if it was before.
         at: Option<Duration>,
-        /// How the process ended, and the end of its log.
+        /// The process's exit status, and the end of its log.
         how: String,
         /// Faults were injected in the phase, which may explain it.
         in_faults: bool,
@@ -194,14 +194,14 @@ pub enum Reason {
         unlike: u64,
         /// Stretches of intervals in which enough of the agents' operations ended.
         intervals: u64,
-        /// How many times as far as the median agent's its figure was, in its median stretch.
+        /// Its figure over the median agent's, in its median stretch.
         times: f64,
     },
     /// An agent began later than all had agreed: what fell due before is late by its own doing.
     BeginLate {
-        /// Which began last.
+        /// The agent that began last.
         agent: String,
-        /// How much later, by its own clock.
+        /// The delay, by its own clock.
         late: Duration,
         /// How long the phase took.
         span: Duration,
@@ -243,7 +243,7 @@ pub enum Reason {
     },
 }
 
-/// What tells an agent from the others.
+/// A figure by which an agent differs from the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentFigure {
@@ -252,7 +252,7 @@ pub enum AgentFigure {
     P99,
     /// Operations of a client that succeeded, a second (closed arrivals).
     Rate,
-    /// What it had to send over what it sent (open arrivals).
+    /// Operations due over operations sent (open arrivals).
     Backlog,
 }
 

@@ -27,7 +27,7 @@ fn core() -> PathBuf {
     jar
 }
 
-/// Whether Maven brought YCSB's core into `folder`. It keeps what it needs for that in a folder of its own: Maven
+/// Returns true if Maven brought YCSB's core into `folder`. It keeps what it needs for that in a folder of its own: Maven
 /// 3.8 spoils a folder that two of its processes use at once, and testbeds are installed meanwhile.
 fn fetch_core(folder: &Path) -> bool {
     let status = Command::new("mvn")

@@ -61,7 +61,7 @@ pub struct MemberPhase {
     latencies: Option<Histogram<u64>>,
     lag: Option<Histogram<u64>>,
     used: Vec<WorkerUse>,
-    /// What it did in each stretch.
+    /// Its operations in each stretch.
     pub course: AgentCourse,
     /// What its machine did.
     pub machine: MachineUse,
@@ -186,7 +186,7 @@ impl Member {
         if self.phase.ended.is_empty() { 0 } else { self.phase.clock.until(self.clock) }
     }
 
-    /// How much later than agreed its first worker began, as far as any has told.
+    /// Returns the delay of its first worker's begin; `None` if none has told.
     fn begun_late(&self) -> Option<Duration> {
         self.phase.used.iter().map(|used| used.late).min()
     }

@@ -44,5 +44,5 @@ pub use simulated::simulated_agents;
 
 /// How long processes that an engine starts wait for each other: machines come one by one, images are fetched.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// How long a conductor whose run does not begin waits for the processes that an engine has started, to tell them.
+/// Time that a conductor whose run does not begin waits for the processes that an engine has started, to tell them.
 const REFUSING: Duration = Duration::from_secs(60);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// Time between two lines about one peer.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// What was told of which peer.
+/// Lines told of each peer.
 #[derive(Default)]
 pub struct Refusals {
     told: BTreeMap<IpAddr, (Instant, u64)>,

@@ -1,4 +1,4 @@
-//! Which agent is unlike the others: one whose p99 is far above that of the median agent in most stretches of the phase,
+//! The agent that is unlike the others: one whose p99 is far above that of the median agent in most stretches of the phase,
 //! or that does far less. Intervals are put together until they say something: the slower an agent is, the fewer of its
 //! operations an interval has. An agent that has more to do than the others, for the hot keys are its own, is no such one.
 
@@ -31,7 +31,7 @@ const FARTHEST: f64 = 1_000.0;
 
 /// An agent as it is compared with others.
 pub struct ComparedAgent<'a> {
-    /// What it did.
+    /// Its operations.
     pub course: &'a AgentCourse,
     /// Clients that it had.
     pub clients: u32,
@@ -48,7 +48,7 @@ pub struct Unlike {
     pub unlike: u64,
     /// Of how many.
     pub stretches: u64,
-    /// How many times the median agent's figure its own was, in its median stretch.
+    /// Its figure over the median agent's, in its median stretch.
     pub times: f64,
 }
 
@@ -119,7 +119,7 @@ fn times_of_rates(all: &[&[AgentStretch]], scales: &[f64]) -> Vec<Vec<f64>> {
     times.collect()
 }
 
-/// What each agent had to send, its backlog included, over what it sent; as many times as the median agent's.
+/// Operations due of each agent, its backlog included, over operations sent, relative to the median agent's.
 fn times_behind(all: &[&[AgentStretch]]) -> Vec<Vec<f64>> {
     let mut backlogs = vec![0_u64; all.len()];
     let times = pooled(all, middle_did_enough).into_iter().map(|sums| {

@@ -49,7 +49,7 @@ impl EndedServer {
     }
 }
 
-/// What the event is called.
+/// Returns the event's name.
 pub(super) fn what(node: &str) -> String {
     format!("end of the process of {node}, by no order")
 }

@@ -1,4 +1,4 @@
-//! What can be known of a store before anybody is waited for: that it is there, can do what the plan wants, and holds no
+//! The look at a store before anybody is waited for: that it is there, can do what the plan wants, and holds no
 //! records that must not be there.
 
 use kvdyno_core::load::supports;

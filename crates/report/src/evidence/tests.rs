@@ -112,7 +112,7 @@ fn a_claim_says_in_how_many_cuts_anything_was_at_stake() {
     assert!(told.ends_with("; 2 of 3 cuts met anything unsynced"), "{told}");
 }
 
-/// What a store did after the machine below it, or a part of kvdyno, had failed is no doing of the store.
+/// Violations after a failure of the machine, or of a part of kvdyno, are no doing of the store.
 #[test]
 fn a_failure_of_the_machine_accuses_no_store() {
     let mut run = cut(1, account(true, 27_009));

@@ -28,7 +28,7 @@ pub struct FaultResult {
     /// Of a fault: what was missing of the copies that an earlier repair was to bring back. It was a
     /// second failure before copies were whole.
     pub not_whole: Option<String>,
-    /// Of a cut of power that was done: its figures, of all nodes that it met at that moment.
+    /// Figures of a cut of power that was done, of all nodes that it met at that moment.
     #[serde(default)]
     pub cut: Option<CutResult>,
 }

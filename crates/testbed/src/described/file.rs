@@ -184,7 +184,7 @@ fn read<T>(
     parse(&text).map_err(|(problem, advice)| wrong(problem, advice))
 }
 
-/// What is wrong in which line, with what to do.
+/// A mistake with its line, and what to do.
 fn at_line(text: &str, error: &toml::de::Error) -> (String, String) {
     let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
     let problem = error.message().replace('\n', " ");

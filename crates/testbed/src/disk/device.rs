@@ -72,11 +72,11 @@ enum Order {
 pub(super) struct Said {
     /// In words.
     pub text: String,
-    /// Of a cut: writes since the last flush, or sectors of them, of which it was to be decided what stays.
+    /// Writes since the last flush before a cut, or sectors of them, of which it was to be decided what stays.
     pub undecided: u64,
 }
 
-/// What was done; or why not.
+/// The deed; or why it was not done.
 type Answer = Result<Said, String>;
 
 /// The process of one device.
@@ -149,7 +149,7 @@ impl Device {
     /// Has it answer no flush from now on. [`Device::await_held`] says when it does so.
     ///
     /// # Errors
-    /// As [`Device::cut`].
+    /// See [`Device::cut`].
     pub fn begin_hold(&mut self) -> io::Result<()> {
         self.tell(&Order::Hold)
     }
@@ -157,7 +157,7 @@ impl Device {
     /// Waits until it holds flushes.
     ///
     /// # Errors
-    /// As [`Device::cut`].
+    /// See [`Device::cut`].
     pub fn await_held(&mut self) -> io::Result<()> {
         self.hear().map(drop)
     }
@@ -165,7 +165,7 @@ impl Device {
     /// It gets its power back.
     ///
     /// # Errors
-    /// As [`Device::cut`].
+    /// See [`Device::cut`].
     pub fn on(&mut self) -> io::Result<()> {
         self.ask(&Order::On).map(drop)
     }

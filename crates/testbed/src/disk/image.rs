@@ -86,7 +86,7 @@ pub(super) struct Unwritten {
 pub(super) struct Image {
     system: FileSystem,
     file: File,
-    /// What lies below it.
+    /// The file below it.
     backing: Backing,
     /// The device that it is mounted from; `None` while its power is off.
     device: Option<PathBuf>,
@@ -211,7 +211,7 @@ impl Image {
         said.or_else(|| self.backing.allocate().err().map(|error| error.to_string()))
     }
 
-    /// What lies below, for tests that spoil it.
+    /// The file below, for tests that spoil it.
     #[cfg(test)]
     pub fn backing_file(&self) -> &File {
         &self.backing.image
@@ -325,7 +325,7 @@ pub(super) fn open_all(folder: &Path) -> Vec<File> {
     open
 }
 
-/// What of these files lies in memory alone; `None` where the kernel does not tell (before 6.5).
+/// Returns the bytes of these files that lie in memory alone; `None` where the kernel does not tell (before 6.5).
 pub(super) fn unwritten(files: &[File]) -> Option<Unwritten> {
     let mut sum = Unwritten::default();
     for file in files {

@@ -438,7 +438,7 @@ fn spoil(root: &Path, image: &File) {
     while filler.write_all(&[1; 1 << 16]).is_ok() {}
 }
 
-/// What the folder of an image lacks is told with the size that it needs, before anything is made.
+/// A folder that lacks room for an image is refused with the size needed, before anything is made.
 #[test]
 #[ignore = "needs mounts and devices"]
 fn an_image_for_which_there_is_no_room_is_refused_with_its_size() {
@@ -477,7 +477,7 @@ fn a_folder_that_fills_up_below_an_image_takes_nothing_from_the_store() {
     }
 }
 
-/// What an image refuses all the same is the machine's failure, and named; a fault that was asked for is none.
+/// A refusal of the image itself is the machine's failure, and named; a fault that was asked for is none.
 #[test]
 #[ignore = "needs mounts and devices"]
 fn what_fails_below_a_disk_is_told_of_the_machine() {

@@ -56,7 +56,7 @@ pub enum KeeperReport {
     Nodes(Vec<NodeDescription>),
     /// Whether every copy is there; what is missing if not. `None` where the servers cannot tell.
     Whole(Option<Result<(), String>>),
-    /// What failed of the machine, or of kvdyno's own parts below the nodes; `None` if nothing did.
+    /// The failure of the machine, or of kvdyno's own parts below the nodes; `None` if nothing did.
     Machine(Option<String>),
     /// Figures of the last cut of power; `None` if there was none since they were asked for.
     Cut(Option<CutFigures>),

@@ -83,7 +83,7 @@ fn first_order(heard: &Receiver<Heard>) -> Option<(String, Answer, bool)> {
     }
 }
 
-/// What the testbed is, and whether its starter holds it up.
+/// Describes the testbed, and says if its starter holds it up.
 fn described(testbed: &mut dyn Testbed, detached: bool) -> KeeperReport {
     KeeperReport::Up(Box::new(Description { attached: !detached, ..testbed.describe() }))
 }

@@ -3,7 +3,7 @@
 use super::Reason;
 
 impl Reason {
-    /// What to do next.
+    /// Returns the next step to take, in one sentence without a stop.
     #[must_use]
     pub fn advice(&self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl Reason {
         }
     }
 
-    /// As [`Reason::advice`], of what machines, agents and servers did beside.
+    /// Returns the advice of reasons that machines, agents and servers caused.
     fn advice_of_machines(&self) -> &'static str {
         match self {
             Reason::OtherLoad { .. } => "end them, or wait until they are done, and repeat",

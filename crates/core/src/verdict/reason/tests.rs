@@ -176,7 +176,7 @@ fn misses_are_held_to_what_the_suite_expects() {
     );
 }
 
-/// What a fault of the run took is no eviction.
+/// Misses that a fault of the run caused are no evictions.
 #[test]
 fn misses_after_a_fault_that_ends_nodes_are_advised_by_their_cause() {
     let advice = |after_end| {

@@ -30,7 +30,7 @@ pub(super) fn of_lost_agents(agents: &[String], of: u64) -> String {
     format!("{count} of {of} agents lost: {who}; what they had written is unknown")
 }
 
-/// Which server ended without an order, when and how; or that the whole testbed did.
+/// Names the server that no order ended, when and how it ended; or says that the whole testbed did.
 pub(super) fn of_testbed(reason: &Reason) -> String {
     let Reason::ServerEnded { node, at, how, .. } = reason else {
         return "the testbed was taken down while the run went on".to_owned();
@@ -64,7 +64,7 @@ pub(super) fn of_unlike_agent(
     format!("{agent} is unlike the other agents: in {unlike} of {intervals} stretches {found}")
 }
 
-/// Which agent began after the others.
+/// Names the agent that began after the others.
 pub(super) fn of_late_begin(reason: &Reason, agent: &str, late: Duration) -> String {
     let share = reason.percent();
     let late = duration_text(late.as_nanos() as f64);

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::support::{Ended, KVDYNO, Scratch};
 
-/// What follows runs as root without the right to mount.
+/// Runs its words as root without the right to mount.
 const NO_ADMIN: &[&str] = &["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"];
 
 /// Runs its words where neither a loop device nor FUSE's device is there.

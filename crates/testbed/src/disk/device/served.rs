@@ -53,7 +53,7 @@ struct State {
     held: bool,
     wrong: Vec<Wrong>,
     cache: Cache,
-    /// What the image refused first: no fault of those that are asked for.
+    /// The first refusal of the image: no fault of those that are asked for.
     refused: Option<String>,
 }
 

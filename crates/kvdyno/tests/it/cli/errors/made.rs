@@ -301,8 +301,6 @@ pub const ELSEWHERE: &[(&str, &[&str])] = &[
             "some records are there and some are not",
             "{conductor} refused this agent",
             "lost the conductor",
-            "agent-{} came and went",
-            "{} of {} agents had come",
             "{} after {} s; see what the others say",
             "an agent ended at its start",
             "its plan cannot be read",
