@@ -67,7 +67,7 @@ enum Order {
     Failure,
 }
 
-/// What was done.
+/// A deed of the device.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Said {
     /// In words.
