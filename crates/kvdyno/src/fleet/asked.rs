@@ -14,7 +14,7 @@ use super::local;
 use super::reads::ReadsFrom;
 use super::share::{Division, check, share_of};
 use super::token::Token;
-use super::{PATIENCE, described};
+use super::{PATIENCE, REFUSING, described};
 use crate::args::ExecutionArguments;
 use crate::exit::Failure;
 
@@ -95,7 +95,8 @@ pub fn refuse_engine_agents(arguments: &ExecutionArguments, why: &Failure, inter
     // Where nobody can join there is nobody to be told.
     let Ok(mut fleet) = Fleet::listen(listen, others, &token) else { return };
     warn_user!("kvdyno: the run does not begin; the {others} processes of {engine} are told so");
-    fleet.refuse_all(&format!("the run does not begin: {why}"), interrupt);
+    let patience = arguments.wait.map_or(REFUSING, |wait| wait.min(REFUSING));
+    fleet.refuse_all(&format!("the run does not begin: {why}"), patience, interrupt);
 }
 
 impl AgentsAsked {

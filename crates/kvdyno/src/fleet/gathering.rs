@@ -19,7 +19,6 @@ use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 use tokio_rustls::rustls::ServerConfig;
 
-use super::REFUSING;
 use super::coming::Coming;
 use super::end_line::{self, EndLine};
 use super::identity::who_am_i;
@@ -209,9 +208,9 @@ impl Fleet {
         Ok(())
     }
 
-    /// Refuses all agents that come, until each has or there is no more time.
-    pub fn refuse_all(&mut self, why: &str, interrupt: &Interrupt) {
-        let until = Instant::now() + REFUSING;
+    /// Refuses all agents that come, until each has or `patience` is over.
+    pub fn refuse_all(&mut self, why: &str, patience: Duration, interrupt: &Interrupt) {
+        let until = Instant::now() + patience;
         let mut left = self.count;
         while left > 0 && Instant::now() < until && !interrupt.is_raised() {
             match self.inbox.recv_timeout(LOOK) {

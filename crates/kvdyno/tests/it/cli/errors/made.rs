@@ -181,7 +181,7 @@ pub const LINES: &[(i32, &str)] = &[
     (64, "kvdyno run --records 100 --store redis://127.0.0.1:1 --agents 2 --listen 192.0.2.1:1"),
     (
         64,
-        "SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=99999 SLURM_STEP_NUM_TASKS=99999 SLURM_NODELIST=h SLURM_STEP_NODELIST=h KVDYNO_TOKEN=0123456789abcdef kvdyno run --records 100 --store redis://h --agents auto",
+        "SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=99999 SLURM_STEP_NUM_TASKS=99999 SLURM_NODELIST=h SLURM_STEP_NODELIST=h KVDYNO_TOKEN=0123456789abcdef kvdyno run --records 100 --store redis://h --agents auto --wait 1s",
     ),
     (
         64,
@@ -189,10 +189,13 @@ pub const LINES: &[(i32, &str)] = &[
     ),
     (
         64,
-        "SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=99999 SLURM_STEP_NUM_TASKS=99999 SLURM_NODELIST=h SLURM_STEP_NODELIST=h kvdyno run --records 100 --store redis://h --agents auto",
+        "SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=99999 SLURM_STEP_NUM_TASKS=99999 SLURM_NODELIST=h SLURM_STEP_NODELIST=h kvdyno run --records 100 --store redis://h --agents auto --wait 1s",
     ),
     (64, "env -u KVDYNO_TOKEN kvdyno agent --conductor 127.0.0.1:1"),
-    (69, "KVDYNO_TOKEN=0123456789abcdef0123456789abcdef kvdyno agent --conductor 127.0.0.1:1"),
+    (
+        69,
+        "KVDYNO_TOKEN=0123456789abcdef0123456789abcdef kvdyno agent --conductor 127.0.0.1:1 --wait 1s",
+    ),
     (64, "kvdyno run --records 100 --store map: --metrics nowhere:x"),
     (64, "kvdyno run --records 100 --store map: --otlp nowhere"),
     (64, "kvdyno testbed up nowhere"),
