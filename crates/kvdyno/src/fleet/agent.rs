@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use kvdyno_core::load::{Begin, Job};
+use kvdyno_core::load::Job;
 
+use super::beginning::BeginOrder;
 use super::carried::AgentStore;
 use super::clocks::ClocksShown;
 use super::identity::who_am_i;
@@ -113,7 +114,7 @@ fn be_agent(
 }
 
 /// Joins a conductor on a thread of its own: what to send at, what is to be done, and when phases begin.
-type Joined = (Sending, Receiver<Task>, Receiver<(u32, Begin)>);
+type Joined = (Sending, Receiver<Task>, Receiver<(u32, BeginOrder)>);
 
 fn join(
     conductor: &str,
@@ -189,7 +190,7 @@ fn explained(error: &std::io::Error) -> String {
 struct Hearing {
     sending: Sending,
     tasks: Sender<Task>,
-    begins: Sender<(u32, Begin)>,
+    begins: Sender<(u32, BeginOrder)>,
     under_way: Arc<UnderWay>,
 }
 
@@ -199,8 +200,9 @@ impl Hearing {
             AgentOrder::Clock { number } => {
                 self.sending.send(&Told::Clock { number, shown: ClocksShown::now() });
             }
-            AgentOrder::StartAt { number, at } => drop(self.begins.send((number, Begin::At(at)))),
-            AgentOrder::CallOff { number } => drop(self.begins.send((number, Begin::Never))),
+            AgentOrder::StartAt { number, at } => self.of_begin(number, BeginOrder::At(at)),
+            AgentOrder::Begin { number } => self.of_begin(number, BeginOrder::Agreed),
+            AgentOrder::CallOff { number } => self.of_begin(number, BeginOrder::Never),
             AgentOrder::StopAt(at) => self.under_way.with(|job| job.stop_at(at)),
             AgentOrder::Rate { group, change } => {
                 self.under_way.with(|job| job.follow_change(group, change));
@@ -209,5 +211,9 @@ impl Hearing {
             AgentOrder::Hurry => self.under_way.interrupt().raise(),
             order => drop(self.tasks.send(Task::Do(order))),
         }
+    }
+
+    fn of_begin(&self, number: u32, order: BeginOrder) {
+        let _ = self.begins.send((number, order));
     }
 }

@@ -1,7 +1,8 @@
-//! The begin of a phase: the conductor names a moment, and it counts once every agent has confirmed that it heard of it
-//! in time. Where one has not, for its connection stood still, all hear of a later moment.
+//! The begin of a phase: the conductor names a moment, every agent confirms that it heard of it in time, and then the
+//! conductor says that it counts. Where one has not confirmed, for its connection stood still, all hear of a later moment.
+//! No agent begins on a moment that may yet be put off: one that hears too late that it counts begins late, and says so.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use kvdyno_core::load::{Begin, Interrupt};
@@ -18,46 +19,47 @@ const LEAD: Duration = Duration::from_millis(100);
 const LEAD_EACH: Duration = Duration::from_micros(200);
 /// Longest time from the order to the begin, unless the connections themselves take longer.
 const LONGEST_LEAD: Duration = Duration::from_secs(2);
-/// Time before the begin at which an agent hears no more orders: its workers are let go.
+/// Time before the begin after which an agent confirms nothing: its workers have to hear of it, too.
 const LAST_ORDER: Duration = Duration::from_millis(20);
-/// The same for the conductor, beside the way of an order: what it then puts off every agent hears of in time.
+/// The same for the conductor, beside the way of an order: what it then says every agent hears in time.
 const LAST_ANSWER: Duration = Duration::from_millis(40);
 
-/// Waits until the phase of this number is to begin, and tells `confirm` of each moment that was heard of in time. Returns
-/// the last one, once none can be heard of any more.
-pub fn wait_to_begin(
-    number: u32,
-    begins: &Receiver<(u32, Begin)>,
-    confirm: impl Fn(Nanos),
-) -> Begin {
-    let mut agreed: Option<Nanos> = None;
-    let last_order = LAST_ORDER.as_nanos() as Nanos;
-    loop {
-        let said = match agreed {
-            None => begins.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(at) => {
-                let left = at.saturating_sub(last_order).saturating_sub(now());
-                begins.recv_timeout(Duration::from_nanos(left))
-            }
-        };
-        match (said, agreed) {
-            // It is of a phase before.
-            (Ok((of, _)), _) if of != number => {}
-            (Ok((_, Begin::At(at))), _) => {
-                agreed = Some(at).filter(|at| *at > now() + last_order);
-                agreed.iter().for_each(|at| confirm(*at));
-            }
-            (Ok((_, other)), _) => return other,
-            (Err(RecvTimeoutError::Timeout), Some(at)) => return Begin::At(at),
-            // A conductor that is gone lets nothing begin.
-            (Err(_), _) => return Begin::Never,
-        }
-    }
+/// What an agent hears of the begin of a phase that it has prepared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BeginOrder {
+    /// It is to begin at this moment, if all confirm it.
+    At(Nanos),
+    /// All have confirmed the moment named last.
+    Agreed,
+    /// It will not begin.
+    Never,
 }
 
-/// Returns true if a phase that has begun was to begin later.
-pub fn was_put_off(number: u32, begins: &Receiver<(u32, Begin)>) -> bool {
-    begins.try_iter().any(|(of, begin)| of == number && matches!(begin, Begin::At(_)))
+/// Waits until the phase of this number is to begin, and tells `confirm` of each moment that was heard of in time. Returns
+/// the one that all have confirmed.
+pub fn wait_to_begin(
+    number: u32,
+    begins: &Receiver<(u32, BeginOrder)>,
+    confirm: impl Fn(Nanos),
+) -> Begin {
+    let mut confirmed = None;
+    // A conductor that is gone lets nothing begin.
+    while let Ok((of, order)) = begins.recv() {
+        match order {
+            // It is of a phase before.
+            _ if of != number => {}
+            BeginOrder::At(at) => {
+                confirmed = Some(at).filter(|at| *at > now() + LAST_ORDER.as_nanos() as Nanos);
+                confirmed.into_iter().for_each(&confirm);
+            }
+            BeginOrder::Agreed => {
+                debug_assert!(confirmed.is_some(), "a moment counts once all have confirmed it");
+                return confirmed.map_or(Begin::Never, Begin::At);
+            }
+            BeginOrder::Never => break,
+        }
+    }
+    Begin::Never
 }
 
 impl Fleet {
@@ -81,7 +83,11 @@ impl Fleet {
             }
             let patience = lead.saturating_sub(LAST_ANSWER + way);
             match self.first_unconfirmed((number, start), patience, interrupt)? {
-                None => return Ok(start),
+                None => {
+                    let order = AgentOrder::Begin { number };
+                    self.members.iter().for_each(|member| member.order(&order));
+                    return Ok(start);
+                }
                 Some(who) if Instant::now() >= given_up => {
                     return Err(format!(
                         "{who} did not confirm the begin for {} s",
@@ -150,18 +156,34 @@ mod tests {
         let (confirmed, told) = channel();
         let begun = now();
         let at = [begun + 5_000_000, begun + SECOND / 10, begun + SECOND / 5];
-        sink.send((6, Begin::At(at[1]))).unwrap();
-        at.iter().for_each(|at| sink.send((7, Begin::At(*at))).unwrap());
+        sink.send((6, BeginOrder::At(at[1]))).unwrap();
+        sink.send((6, BeginOrder::Agreed)).unwrap();
+        at.iter().for_each(|at| sink.send((7, BeginOrder::At(*at))).unwrap());
+        sink.send((7, BeginOrder::Agreed)).unwrap();
         let begin = wait_to_begin(7, &begins, |at| confirmed.send(at).unwrap());
         assert!(matches!(begin, Begin::At(agreed) if agreed == at[2]));
-        assert!(now() < at[2], "there is time left to let workers go");
         assert_eq!(told.try_iter().collect::<Vec<_>>(), at[1..]);
-        sink.send((7, Begin::At(at[2] + 1))).unwrap();
-        assert!(was_put_off(7, &begins) && !was_put_off(7, &begins));
-        sink.send((8, Begin::Never)).unwrap();
+        sink.send((8, BeginOrder::Never)).unwrap();
         assert!(matches!(wait_to_begin(8, &begins, |_| {}), Begin::Never));
+        sink.send((9, BeginOrder::At(now() + SECOND))).unwrap();
         drop(sink);
         assert!(matches!(wait_to_begin(9, &begins, |_| {}), Begin::Never));
+    }
+
+    /// Nobody begins on a moment that may be put off: it waits for the word that it counts, past that moment, too.
+    #[test]
+    fn an_agent_that_hears_too_late_that_a_moment_counts_begins_late() {
+        let (sink, begins) = channel();
+        let at = now() + SECOND / 10;
+        sink.send((1, BeginOrder::At(at))).unwrap();
+        let hears = std::thread::spawn(move || {
+            sleep(Duration::from_millis(300));
+            sink.send((1, BeginOrder::Agreed)).unwrap();
+        });
+        let begin = wait_to_begin(1, &begins, |_| {});
+        assert!(now() > at + SECOND / 10, "it waited");
+        assert!(matches!(begin, Begin::At(agreed) if agreed == at));
+        hears.join().unwrap();
     }
 
     /// An agent that hears every order, its first one `late`. Returns when it would begin.
@@ -175,9 +197,13 @@ mod tests {
             let mut late = Some(late);
             while let Some(order) = orders.blocking_recv() {
                 late.take().into_iter().for_each(sleep);
-                if let Ok(AgentOrder::StartAt { number, at }) = serde_json::from_slice(&order) {
-                    let _ = sink.send((number, Begin::At(at)));
-                }
+                let _ = match serde_json::from_slice(&order) {
+                    Ok(AgentOrder::StartAt { number, at }) => {
+                        sink.send((number, BeginOrder::At(at)))
+                    }
+                    Ok(AgentOrder::Begin { number }) => sink.send((number, BeginOrder::Agreed)),
+                    _ => Ok(()),
+                };
             }
         });
         let begin = wait_to_begin(1, &begins, |at| {

@@ -11,7 +11,7 @@ use kvdyno_core::load::{
 use kvdyno_core::measure::{Batch, Interval, PhaseMeasure, allowed_cpus};
 use kvdyno_core::suite::Plan;
 
-use super::beginning::{wait_to_begin, was_put_off};
+use super::beginning::{BeginOrder, wait_to_begin};
 use super::identity::hash;
 use super::machine_use::MachineWatch;
 use super::messages::{AgentOrder, Opening, Preparing, Told};
@@ -96,7 +96,7 @@ impl AgentStore {
         &mut self,
         order: AgentOrder,
         sending: &Sending,
-        begins: &Receiver<(u32, Begin)>,
+        begins: &Receiver<(u32, BeginOrder)>,
         under_way: &UnderWay,
     ) {
         match order {
@@ -172,7 +172,7 @@ struct Telling<'a> {
     /// Of the phase.
     number: u32,
     sending: &'a Sending,
-    begins: &'a Receiver<(u32, Begin)>,
+    begins: &'a Receiver<(u32, BeginOrder)>,
 }
 
 impl Observer for Telling<'_> {
@@ -184,10 +184,6 @@ impl Observer for Telling<'_> {
     }
 
     fn batch(&mut self, batch: &Batch) {
-        if was_put_off(self.number, self.begins) {
-            let why = "it began before it heard that the begin was put off".to_owned();
-            self.sending.send(&Told::Unready { number: self.number, why });
-        }
         self.sending.send(&Told::Batch(Box::new(batch.clone())));
     }
 

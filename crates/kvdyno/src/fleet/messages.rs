@@ -14,7 +14,7 @@ use super::machine_use::MachineUse;
 use crate::account::Unclear;
 
 /// Number of the format of these messages; agents of another are refused.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 
 /// What the conductor orders.
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,12 +35,17 @@ pub enum AgentOrder {
     },
     /// Connect the workers of a phase.
     Prepare(Box<Preparing>),
-    /// Begin a phase that is prepared. The last such order counts, if it is heard in time and so confirmed.
+    /// A phase that is prepared is to begin then: confirm it, if this is heard in time.
     StartAt {
         /// [`Preparing::number`].
         number: u32,
         /// When, on the agent's clock.
         at: Nanos,
+    },
+    /// All have confirmed the moment named last: the phase begins then.
+    Begin {
+        /// [`Preparing::number`].
+        number: u32,
     },
     /// A phase that is prepared will not begin.
     CallOff {

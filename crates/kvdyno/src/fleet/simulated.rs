@@ -154,7 +154,7 @@ struct Simulated {
     phase: Rc<RefCell<Option<PhasePlan>>>,
     /// When it ends.
     stop: Rc<Cell<Nanos>>,
-    /// When it is to begin, by the last order.
+    /// When it is to begin, if all confirm it.
     start: Rc<Cell<Nanos>>,
 }
 
@@ -169,9 +169,10 @@ impl Simulated {
                 Told::Ready { number: preparing.number, workers: 1 }
             }
             AgentOrder::StartAt { number, at } => {
-                self.begin(at);
+                self.start.set(at);
                 Told::WillBegin { number, at }
             }
+            AgentOrder::Begin { .. } => return self.begin(self.start.get()),
             AgentOrder::StopAt(at) => return self.stop.set(at),
             AgentOrder::ReadAgain => Told::LookedAgain(Box::default()),
             AgentOrder::CountUnclear { .. } => Told::Unclear(Unclear::default()),
@@ -183,14 +184,8 @@ impl Simulated {
     fn begin(&self, start: Nanos) {
         let (sending, stop) = (self.sending.clone(), Rc::clone(&self.stop));
         let (intervals, phase) = (Rc::clone(&self.intervals), Rc::clone(&self.phase));
-        let agreed = Rc::clone(&self.start);
-        agreed.set(start);
         spawn_local(async move {
             sleep(Duration::from_nanos(start.saturating_sub(now()))).await;
-            // Another moment may have been agreed on since.
-            if agreed.get() != start {
-                return;
-            }
             let Some(phase) = phase.take() else { return };
             // What counts its requests instead has none to make here.
             let told = match phase.duration {

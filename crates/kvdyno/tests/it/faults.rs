@@ -144,7 +144,7 @@ fn a_fault_that_cannot_be_done_is_told() {
 
 #[test]
 fn a_partition_stalls_the_clients_until_it_is_repaired() {
-    let cut = load(4).fault("partition").set("when", "rate");
+    let cut = load(10).fault("partition").set("when", "rate");
     let suite = cut.set("at", "200ms").set("repair", "1s");
     let ran = run(&suite, ["--testbed", "redis"]);
     assert_eq!(ran.faults(), [("partition", "redis-1"), ("reconnect", "redis-1")]);
