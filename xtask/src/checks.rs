@@ -9,7 +9,6 @@ use crate::{house_rules, servers, testing};
 /// If one of them is broken; what and where is printed.
 pub fn lint() -> Result<(), StepFailure> {
     steps::run(steps::cargo().args(["fmt", "--all", "--check"]))?;
-    steps::run(steps::cargo().args(["fmt", "--check", "--manifest-path", "fuzz/Cargo.toml"]))?;
     println!("\nhouse rules");
     let breaches = house_rules::check(steps::root())?;
     if !breaches.is_empty() {
@@ -19,12 +18,10 @@ pub fn lint() -> Result<(), StepFailure> {
         return Err(StepFailure::Found(format!("{} breaches of the house rules", breaches.len())));
     }
     servers::ensure_libraries()?;
-    let denied = ["--all-targets", "--", "-D", "warnings"];
     let features = testing::features::all()?;
     let mut clippy = steps::cargo();
-    clippy.args(["clippy", "--workspace", "--features", &features]).args(denied);
+    clippy.args(["clippy", "--workspace", "--features", &features]);
+    clippy.args(["--all-targets", "--", "-D", "warnings"]);
     servers::with_rocksdb(&mut clippy);
-    steps::run(&mut clippy)?;
-    let fuzz = ["clippy", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target"];
-    steps::run(steps::cargo().args(fuzz).args(denied))
+    steps::run(&mut clippy)
 }

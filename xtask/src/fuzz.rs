@@ -22,8 +22,7 @@ pub struct Options {
 /// If a parser panics.
 pub fn fuzz(options: &Options) -> Result<(), StepFailure> {
     let mut tests = steps::cargo();
-    let target = steps::root().join("target");
-    tests.args(["test", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]).arg(target);
+    tests.args(["test", "--package", "kvdyno-fuzz"]);
     tests.env("KVDYNO_FUZZ_INPUTS", options.inputs.to_string());
     tests.env("KVDYNO_FUZZ_SEED", options.seed.to_string());
     steps::run(&mut tests)

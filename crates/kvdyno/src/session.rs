@@ -284,7 +284,11 @@ impl<'a> Session<'a> {
         let first = self.accounting.first_insert(phase, self.context.fields_apart);
         let inserted = before.as_ref().map(|of| of.measure.tally.writes_acknowledged).zip(first);
         let pass = Pass::reading_back(phase, self.records).phase("Read back", number);
-        let pass = PhasePlan { inserted_from: inserted.map(|(_, first)| first), ..pass };
+        let pass = PhasePlan {
+            part_of: Some(phase.name.clone()),
+            inserted_from: inserted.map(|(_, first)| first),
+            ..pass
+        };
         self.reads_back = true;
         let mut reading = self.phase(&pass, output);
         self.reads_back = false;

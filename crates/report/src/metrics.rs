@@ -7,9 +7,9 @@ mod otlp;
 mod prometheus;
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use kvdyno_core::measure::{Interval, KindMeasure, Series};
+use kvdyno_core::store::ErrorClass;
 use kvdyno_core::verify::AnomalyKind;
 use kvdyno_core::workload::PhasePlan;
 
@@ -23,6 +23,10 @@ type Labels = BTreeMap<&'static str, String>;
 
 /// How an operation ended, as a label.
 const OUTCOME: &str = "kvdyno.outcome";
+/// The class of an error, as a label.
+const ERROR: &str = "error.type";
+/// The conventions' word for a class that is not told: latencies of failures are not kept by class.
+const OTHER: &str = "_OTHER";
 
 /// A metric: its name, what it is counted in (UCUM), what it tells.
 struct Instrument {
@@ -130,17 +134,11 @@ pub struct Metrics {
     /// The store that runs.
     of_store: Labels,
     phase: Option<Phase>,
-    histograms: [BTreeMap<Labels, Recorded>; HISTOGRAMS.len()],
+    /// Of each part of a phase ([`PhasePlan::part_of`]) the phase's name.
+    whole: BTreeMap<String, String>,
+    histograms: [BTreeMap<Labels, Buckets>; HISTOGRAMS.len()],
     counters: [BTreeMap<Labels, u64>; COUNTERS.len()],
     gauges: [BTreeMap<Labels, f64>; GAUGES.len()],
-}
-
-/// Latencies of a series.
-#[derive(Default)]
-struct Recorded {
-    buckets: Buckets,
-    /// When its phase was over.
-    over: Option<Instant>,
 }
 
 /// The phase that runs.
@@ -175,8 +173,12 @@ impl Metrics {
             }
             Event::PhaseEnded(phase) => self.phase_ended(phase),
             Event::JudgedSoFar { verdict, .. } => self.judged(verdict.level),
-            Event::StoreEnded(ended) => self.judged(ended.verdict.level),
+            Event::StoreEnded(ended) => {
+                self.end_gauges();
+                self.judged(ended.verdict.level);
+            }
             Event::RunEnded { status, .. } => {
+                self.end_gauges();
                 let active = f64::from(u8::from(*status == Status::Running));
                 self.gauges[ACTIVE].insert(self.of_run.clone(), active);
             }
@@ -196,13 +198,35 @@ impl Metrics {
     }
 
     fn phase_began(&mut self, began: &PhaseBegan) {
-        let now = Instant::now();
-        for recorded in self.histograms.iter_mut().flat_map(|all| all.values_mut()) {
-            recorded.over.get_or_insert(now);
+        self.end_gauges();
+        let plan = &began.plan;
+        if let Some(whole) = &plan.part_of {
+            self.whole.insert(plan.name.clone(), whole.clone());
         }
+        // Probes have no series of their own. Reading back does: its latencies are not the phase's.
+        let name = if plan.load { &plan.name } else { self.whole_of(&plan.name) };
+        let labels = self.of_phase(name);
+        self.phase = Some(Phase { labels, plan: plan.clone() });
+        // A series that begins with its first failure would not show that it grew.
+        for class in ErrorClass::ALL {
+            self.count(FAILED, [(ERROR, class.name().to_owned())], 0);
+        }
+    }
+
+    /// The name of the phase that this one, or this part of one, belongs to.
+    fn whole_of<'a>(&'a self, phase: &'a str) -> &'a str {
+        self.whole.get(phase).map_or(phase, String::as_str)
+    }
+
+    fn of_phase(&self, name: &str) -> Labels {
         let mut labels = self.of_store.clone();
-        labels.insert("kvdyno.phase", began.plan.name.clone());
-        self.phase = Some(Phase { labels, plan: began.plan.clone() });
+        labels.insert("kvdyno.phase", name.to_owned());
+        labels
+    }
+
+    /// What gauges show of a phase ends with it.
+    fn end_gauges(&mut self) {
+        [BACKLOG, CPU, MEMORY].into_iter().for_each(|gauge| self.gauges[gauge].clear());
     }
 
     /// The labels of the phase that runs, or ran last, and `more`.
@@ -219,6 +243,10 @@ impl Metrics {
         count: u64,
     ) {
         let labels = self.labels(more);
+        self.add(counter, labels, count);
+    }
+
+    fn add(&mut self, counter: usize, labels: Labels, count: u64) {
         *self.counters[counter].entry(labels).or_default() += count;
     }
 
@@ -227,10 +255,17 @@ impl Metrics {
             (OFFERED, interval.offered),
             (STARTED, interval.started),
             (COMPLETED, interval.completed),
-            (FAILED, interval.failed),
         ];
         for (counter, count) in counted {
             self.count(counter, [], count);
+        }
+        let mut untold = interval.failed;
+        for (class, count) in &interval.troubles.errors {
+            untold = untold.saturating_sub(*count);
+            self.count(FAILED, [(ERROR, class.name().to_owned())], *count);
+        }
+        if untold > 0 {
+            self.count(FAILED, [(ERROR, OTHER.to_owned())], untold);
         }
         let labels = self.labels([]);
         self.gauges[BACKLOG].insert(labels, interval.backlog as f64);
@@ -260,16 +295,15 @@ impl Metrics {
                 (OUTCOME, outcome.to_owned()),
             ]);
             if outcome == "failed" {
-                // The conventions' word for a class that is not told.
-                labels.insert("error.type", "_OTHER".to_owned());
+                labels.insert(ERROR, OTHER.to_owned());
             }
-            let recorded = self.histograms[clock].entry(labels).or_default();
-            recorded.buckets.add(histogram);
-            recorded.over = None;
+            self.histograms[clock].entry(labels).or_default().add(histogram);
         }
     }
 
     fn used(&mut self, used: &Used) {
+        // A process that is not among these has ended.
+        [CPU, MEMORY].into_iter().for_each(|gauge| self.gauges[gauge].clear());
         for process in &used.processes {
             let name = ("kvdyno.process", process.process.clone());
             let labels = self.labels([name.clone()]);
@@ -292,16 +326,23 @@ impl Metrics {
     }
 
     fn phase_ended(&mut self, phase: &PhaseResult) {
+        self.end_gauges();
+        let of_phase = self.of_phase(self.whole_of(&phase.name));
+        let with = |name: &'static str, value: &str| {
+            let mut labels = of_phase.clone();
+            labels.insert(name, value.to_owned());
+            labels
+        };
         if let Some(tally) = &phase.tally {
             for (kind, count) in AnomalyKind::ALL.iter().zip(tally.anomalies) {
-                self.count(ANOMALIES, [("kvdyno.anomaly", kind.name().to_owned())], count);
+                self.add(ANOMALIES, with("kvdyno.anomaly", kind.name()), count);
             }
         }
         if let Some(writes) = &phase.writes {
-            self.count(LOST, [], writes.lost);
+            self.add(LOST, of_phase.clone(), writes.lost);
         }
         for agent in &phase.agents {
-            self.count(AGENT, [("kvdyno.agent", agent.name.clone())], agent.operations);
+            self.add(AGENT, with("kvdyno.agent", &agent.name), agent.operations);
         }
     }
 

@@ -124,22 +124,6 @@ mod tests {
                             cold = { opt-level = 0 }\nother = { debug = true }\n\
                             [profile.dist]\ninherits = \"release\"\nopt-level = 3\n";
 
-    /// The fuzz targets' workspace is another one, and is built into the same folder.
-    #[test]
-    fn fuzz_targets_are_built_by_the_profile_of_the_tests() {
-        let dev = |path: &str| {
-            let text = std::fs::read_to_string(crate::steps::root().join(path)).unwrap();
-            text.parse::<Table>().unwrap()["profile"]["dev"].clone()
-        };
-        let (tests, fuzz) = (dev("Cargo.toml"), dev("fuzz/Cargo.toml"));
-        assert_eq!(tests["debug"], fuzz["debug"]);
-        let (tests, fuzz) = (packages(&tests), packages(&fuzz));
-        assert!(!fuzz.is_empty());
-        for (package, said) in fuzz {
-            assert_eq!(tests.get(&package), Some(&said), "{package}");
-        }
-    }
-
     #[test]
     fn a_package_that_is_optimised_as_the_profile_before_is_named() {
         let check = |text: &str| in_manifest(Path::new("Cargo.toml"), text);

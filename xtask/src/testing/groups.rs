@@ -7,6 +7,8 @@ pub enum Group {
     Waiting,
     /// Tests of figures that another test would disturb: each runs alone.
     Measuring,
+    /// Parsers fed with mutated inputs: they only compute.
+    MutatedInputs,
 }
 
 /// Tests that measure, by program and begin of name.
@@ -51,7 +53,11 @@ const LONG_PROGRAMS: [&str; 3] =
 /// Returns the group of a test.
 #[must_use]
 pub fn of(program: &str, test: &str) -> Group {
-    if is_among(&MEASURING, program, test) { Group::Measuring } else { Group::Waiting }
+    match program {
+        "kvdyno-fuzz test mutated_inputs" => Group::MutatedInputs,
+        _ if is_among(&MEASURING, program, test) => Group::Measuring,
+        _ => Group::Waiting,
+    }
 }
 
 /// Returns true if the quick run leaves the test out.
@@ -79,6 +85,7 @@ mod tests {
         assert!(!is_long("kvdyno-core lib kvdyno_core", "cli::comparing::a_gate"));
         assert_eq!(of("kvdyno test it", "cli::reasons::a_hog"), Group::Measuring);
         assert_eq!(of("kvdyno test it", "cli::signals::sigkill"), Group::Waiting);
+        assert_eq!(of("kvdyno-fuzz test mutated_inputs", "redis_reply"), Group::MutatedInputs);
     }
 
     /// A name that no test has any more would leave a test out, or in, without a word.

@@ -28,6 +28,10 @@ pub struct Options {
     #[arg(long)]
     quick: bool,
 
+    /// Install and build what the tests need, and run none
+    #[arg(long)]
+    no_run: bool,
+
     /// List the 30 slowest tests at the end (by an option of the test harness that Rust has not made stable)
     #[arg(long)]
     times: bool,
@@ -45,6 +49,9 @@ pub fn test(options: &Options) -> Result<(), StepFailure> {
         ProgramBuild::everything()?
     };
     let programs = programs::build(&build)?;
+    if options.no_run {
+        return Ok(());
+    }
     let chosen = Chosen::of(&programs, options.quick)?;
     for line in &chosen.left_out {
         println!("{line}");
@@ -62,9 +69,7 @@ pub fn test(options: &Options) -> Result<(), StepFailure> {
             Ok(carry(&chosen.programs, Group::Measuring, options.times, &mut times))
         }
         Stage::MutatedInputs => {
-            let programs = programs::build(&ProgramBuild::fuzz())?;
-            let fuzz = Chosen::of(&programs, false)?;
-            Ok(carry(&fuzz.programs, Group::Waiting, options.times, &mut times))
+            Ok(carry(&chosen.programs, Group::MutatedInputs, options.times, &mut times))
         }
     };
     let result = stages::run(options.quick, each, |line| println!("\n{line}"));
@@ -135,6 +140,7 @@ fn carry(
     let parts: Vec<_> = parts.filter(|(_, tests)| !tests.is_empty()).collect();
     let (programs, tests) = match group {
         Group::Waiting => (2, 3),
+        Group::MutatedInputs => (1, 2),
         Group::Measuring => (1, 1),
     };
     let begun = Instant::now();

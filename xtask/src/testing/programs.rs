@@ -17,14 +17,6 @@ pub struct ProgramBuild {
 }
 
 impl ProgramBuild {
-    /// The fuzz targets' workspace.
-    #[must_use]
-    pub fn fuzz() -> ProgramBuild {
-        let target = steps::root().join("target").display().to_string();
-        let arguments = ["--manifest-path", "fuzz/Cargo.toml", "--target-dir", &target];
-        ProgramBuild { arguments: arguments.map(str::to_owned).to_vec() }
-    }
-
     /// All drivers and all tests.
     ///
     /// # Errors

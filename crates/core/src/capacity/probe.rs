@@ -31,6 +31,7 @@ pub fn probe(
     let mut probe = PhasePlan {
         index,
         name,
+        part_of: Some(phase.name.clone()),
         duration: Some(length),
         time_limit: length + GRACE,
         read_back: false,

@@ -140,8 +140,10 @@ impl Search {
     /// A rate of the grid, to four digits.
     fn rate(&self, place: i32) -> f64 {
         let rate = (f64::from(place) * self.step.ln_1p()).exp();
-        let unit = 10f64.powi(rate.log10().floor() as i32 + 1 - DIGITS);
-        (rate / unit).round() * unit
+        let digits = DIGITS - 1 - rate.log10().floor() as i32;
+        let unit = 10f64.powi(digits.abs());
+        // To multiply by a tenth would leave digits at the far end: 152.20000000000002.
+        if digits < 0 { (rate / unit).round() * unit } else { (rate * unit).round() / unit }
     }
 }
 

@@ -33,9 +33,12 @@ pub fn nearest<'a>(word: &str, choices: &[&'a str]) -> Option<&'a str> {
     if let Some(found) = meant.iter().find_map(|m| choices.iter().find(|c| *c == m)) {
         return Some(found);
     }
-    let limit = (word.chars().count() / 3).max(1);
+    let length = word.chars().count();
+    let limit = (length / 3).max(1);
     choices
         .iter()
+        // The distance is at least what one is longer than the other, and takes the product of both to compute.
+        .filter(|choice| choice.chars().count().abs_diff(length) <= limit)
         .map(|choice| (strsim::damerau_levenshtein(&word, &choice.to_lowercase()), *choice))
         .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, choice)| (*distance, Reverse(common_beginning(&word, choice))))

@@ -312,6 +312,7 @@ impl Builder<'_> {
         Ok(PhasePlan {
             index: 0,
             name: phase.name.clone(),
+            part_of: None,
             label: phase.label.clone(),
             warmup: phase.warmup == Warmup::Itself,
             load: phase.load,

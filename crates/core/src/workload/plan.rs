@@ -521,6 +521,10 @@ pub struct PhasePlan {
     pub index: u16,
     /// Name, unique in the suite.
     pub name: String,
+    /// Of a phase that the suite does not have: the one that it belongs to, whose load it probes or whose writes it reads
+    /// back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<String>,
     /// First column of the table, such as `Put`.
     pub label: String,
     /// Warm-up: kept, and left out of the summary.
@@ -565,6 +569,7 @@ impl PhasePlan {
         PhasePlan {
             index,
             name: name.to_owned(),
+            part_of: None,
             label: name.to_owned(),
             warmup: false,
             load: false,

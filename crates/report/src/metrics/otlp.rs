@@ -27,9 +27,8 @@ impl Metrics {
         };
         let mut metrics = Vec::new();
         for (instrument, all) in HISTOGRAMS.iter().zip(&self.histograms) {
-            let points = all.iter().map(|(labels, recorded)| {
+            let points = all.iter().map(|(labels, buckets)| {
                 let mut point = point(labels);
-                let buckets = &recorded.buckets;
                 point["count"] = json!(buckets.count().to_string());
                 point["sum"] = json!(buckets.sum_ns / 1e9);
                 point["bucketCounts"] = buckets.counts.iter().map(u64::to_string).collect();

@@ -1,15 +1,11 @@
 //! Metrics in Prometheus' text format, version 0.0.4.
 
 use std::fmt::Write;
-use std::time::Duration;
 
 use kvdyno_core::shown::plain;
 
-use super::buckets::bounds_ns;
-use super::{COUNTERS, GAUGES, HISTOGRAMS, Instrument, Labels, Metrics, Recorded};
-
-/// Nobody looks less often: who does has seen the last of a series that was over so long ago.
-const SEEN: Duration = Duration::from_secs(180);
+use super::buckets::{Buckets, bounds_ns};
+use super::{COUNTERS, GAUGES, HISTOGRAMS, Instrument, Labels, Metrics};
 
 /// What the format calls itself.
 pub const PROMETHEUS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -22,8 +18,8 @@ impl Metrics {
         let bounds: Vec<String> = bounds_ns().map(|ns| format!("{:e}", ns / 1e9)).collect();
         for (instrument, all) in HISTOGRAMS.iter().zip(&self.histograms) {
             let name = head(&mut text, instrument, "histogram", "");
-            for (labels, recorded) in all {
-                series(&mut text, &name, labels, recorded, &bounds);
+            for (labels, buckets) in all {
+                series(&mut text, &name, labels, buckets, &bounds);
             }
         }
         for (instrument, all) in COUNTERS.iter().zip(&self.counters) {
@@ -54,21 +50,14 @@ fn head(text: &mut String, instrument: &Instrument, kind: &str, ending: &str) ->
     name
 }
 
-/// The buckets of a series. Of one that grows all are told: a bucket that came later would seem to have counted nothing
-/// before. Of one that is over those are left out that tell nothing.
-fn series(text: &mut String, name: &str, labels: &Labels, recorded: &Recorded, bounds: &[String]) {
-    let inside = inside(labels);
-    let (buckets, whole) = (&recorded.buckets, recorded.buckets.count());
-    let is_over = recorded.over.is_some_and(|since| since.elapsed() > SEEN);
+/// The buckets of a series, all of them as long as there is the series: of a bucket that comes or goes Prometheus would make
+/// that it counted nothing before, or after.
+fn series(text: &mut String, name: &str, labels: &Labels, buckets: &Buckets, bounds: &[String]) {
+    let (inside, whole) = (inside(labels), buckets.count());
     let mut below = 0;
-    for (at, (bound, count)) in bounds.iter().zip(&buckets.counts).enumerate() {
-        let before = below;
+    for (bound, count) in bounds.iter().zip(&buckets.counts) {
         below += count;
-        let next = buckets.counts.get(at + 1).copied().unwrap_or(0);
-        let tells = before < whole && (below > 0 || next > 0);
-        if tells || !is_over {
-            let _ = writeln!(text, "{name}_bucket{{{inside},le=\"{bound}\"}} {below}");
-        }
+        let _ = writeln!(text, "{name}_bucket{{{inside},le=\"{bound}\"}} {below}");
     }
     let sum = buckets.sum_ns / 1e9;
     let _ = writeln!(text, "{name}_bucket{{{inside},le=\"+Inf\"}} {whole}");
@@ -87,7 +76,6 @@ fn inside(labels: &Labels) -> String {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::time::Instant;
 
     use super::*;
     use crate::events::Event;
@@ -139,22 +127,93 @@ mod tests {
         assert!(value.starts_with("a\\\"}") && value.ends_with("\\\\\""), "{text}");
     }
 
+    /// The lines of a metric, each with its labels.
+    fn lines<'a>(text: &'a str, metric: &str) -> Vec<&'a str> {
+        let begin = format!("{metric}{{");
+        text.lines().filter(|line| line.starts_with(&begin)).collect()
+    }
+
+    /// A dashboard sums gauges: one of a phase before would be counted again.
     #[test]
-    fn a_series_that_is_over_tells_the_same_quantiles_in_fewer_buckets() {
-        let mut recorded = Recorded::default();
-        recorded.buckets.counts[20] = 5;
-        recorded.buckets.counts[22] = 1;
-        let bounds: Vec<String> = bounds_ns().map(|ns| ns.to_string()).collect();
-        let lines = |recorded: &Recorded| {
-            let mut text = String::new();
-            series(&mut text, "x", &Labels::new(), recorded, &bounds);
-            text.lines().filter(|line| line.contains("_bucket")).count()
+    fn gauges_end_with_the_phase_and_the_process_that_they_are_of() {
+        let mut metrics = Metrics::default();
+        let mut phase = String::new();
+        for event in sample::events() {
+            if let Event::PhaseBegan(began) = &event {
+                phase = format!("kvdyno_phase=\"{}\"", began.plan.name);
+            }
+            metrics.hear(&event);
+            let text = metrics.prometheus();
+            for gauge in
+                ["kvdyno_backlog", "kvdyno_process_cpu_usage", "kvdyno_process_memory_usage_bytes"]
+            {
+                assert!(
+                    lines(&text, gauge).iter().all(|line| line.contains(&phase)),
+                    "{phase}: {text}"
+                );
+            }
+            if let Event::Used(used) = &event {
+                assert_eq!(lines(&text, "kvdyno_process_cpu_usage").len(), used.processes.len());
+            }
+        }
+        assert!(lines(&metrics.prometheus(), "kvdyno_process_cpu_usage").is_empty());
+    }
+
+    #[test]
+    fn parts_of_a_phase_are_told_as_the_phase_and_reading_back_has_its_own_latencies() {
+        let mut metrics = Metrics::default();
+        let mut last = None;
+        for event in sample::events() {
+            match &event {
+                Event::PhaseBegan(began) => last = Some(began.clone()),
+                Event::PhaseEnded(phase) => {
+                    let Some(mut began) = last.clone() else { continue };
+                    let mut back = phase.clone();
+                    for (name, load) in [("x@152.2/s:18", false), ("x:read-back", true)] {
+                        began.plan = kvdyno_core::workload::PhasePlan {
+                            name: name.to_owned(),
+                            part_of: Some("x".to_owned()),
+                            load,
+                            ..began.plan
+                        };
+                        metrics.hear(&Event::PhaseBegan(began.clone()));
+                        back.name = name.to_owned();
+                        metrics.hear(&Event::PhaseEnded(back.clone()));
+                    }
+                }
+                _ => {}
+            }
+            metrics.hear(&event);
+        }
+        let text = metrics.prometheus();
+        assert!(!text.contains("x@152"), "{text}");
+        let found = lines(&text, "kvdyno_anomalies_total");
+        assert!(found.iter().any(|line| line.contains("kvdyno_phase=\"x\"")), "{text}");
+        assert!(!found.iter().any(|line| line.contains("x:read-back")), "{text}");
+    }
+
+    #[test]
+    fn failures_are_counted_by_the_class_of_their_errors() {
+        use kvdyno_core::store::ErrorClass;
+        let mut metrics = Metrics::default();
+        let events = sample::events();
+        let at = events.iter().position(|event| matches!(event, Event::Interval(_))).unwrap();
+        events[..=at].iter().for_each(|event| metrics.hear(event));
+        let Event::Interval(interval) = &events[at] else { unreachable!() };
+        let mut interval = interval.clone();
+        interval.failed = 7;
+        interval.troubles.errors = vec![(ErrorClass::Timeout, 4), (ErrorClass::Refused, 2)];
+        metrics.hear(&Event::Interval(interval));
+        let text = metrics.prometheus();
+        let count = |class: &str| {
+            let found = lines(&text, "kvdyno_operations_failed_total").into_iter();
+            let found = found.filter(|line| line.contains(&format!("error_type=\"{class}\"")));
+            found.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum::<u64>()
         };
-        assert_eq!(lines(&recorded), bounds.len() + 1);
-        recorded.over = Some(Instant::now());
-        assert_eq!(lines(&recorded), bounds.len() + 1, "somebody may look still");
-        recorded.over = Instant::now().checked_sub(SEEN * 2);
-        // The empty one before, three that count, and the rest.
-        assert_eq!(lines(&recorded), 5);
+        assert!(
+            count(ErrorClass::Timeout.name()) >= 4 && count(ErrorClass::Refused.name()) >= 2,
+            "{text}"
+        );
+        assert!(count("_OTHER") >= 1, "{text}");
     }
 }
