@@ -82,7 +82,15 @@ pub struct Listener(Arc<Viewers<LiveRun>>);
 
 impl Subscriber for Listener {
     fn hear(&mut self, event: &Event) {
-        self.0.change(|live| live.hear(event));
+        self.0.change(|live, is_seen| {
+            let change = live.hear(event);
+            if is_seen {
+                return live.tell(change);
+            }
+            // What nobody looks at is not drawn: who comes is told all that there is.
+            live.pass_over();
+            None
+        });
     }
 }
 
@@ -162,7 +170,7 @@ pub fn view(arguments: &ViewArguments) -> Result<Exit, Failure> {
             {
                 pause = LOOK.max(began.elapsed() * LEFT_ALONE);
                 (seen, is_running) = (now, story.is_running());
-                viewers.change(|known| {
+                viewers.change(|known, _| {
                     *known = story;
                     Some(known.snapshot())
                 });

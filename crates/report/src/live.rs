@@ -100,14 +100,28 @@ pub struct LiveRun {
     activity: Activity,
     /// What is planned, for its claims.
     plan: Option<Plan>,
-    /// How what claims say of the phase that goes on stands so far.
-    claims: Vec<ClaimNow>,
     /// Examples of wrong reads that were found, of all phases that are over.
     anomalies: Vec<String>,
     /// What was done to nodes, latest last.
-    faults: Vec<String>,
+    faults: Vec<FaultNow>,
     /// Its viewers may steer it.
     may_steer: bool,
+}
+
+/// Something that was done to nodes.
+#[derive(Clone, PartialEq)]
+struct FaultNow {
+    what: String,
+    /// ns since its phase began.
+    at_ns: u64,
+    /// Name of the phase.
+    phase: String,
+}
+
+impl FaultNow {
+    fn text(&self) -> String {
+        format!("{}, {:.1} s into {}", self.what, self.at_ns as f64 / 1e9, self.phase)
+    }
 }
 
 /// What viewers are told of an event, as JSON.
@@ -138,12 +152,16 @@ struct Points {
 
 /// How much of the page an event changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Change {
+pub enum Change {
+    /// Nothing that it shows.
     Nothing,
+    /// How the run stands now.
     Now,
     /// The charts of the phase that runs have more points: so many stay of the timeline.
     Points(usize),
+    /// All charts.
     Charts,
+    /// All charts, and the tables.
     Tables,
 }
 
@@ -154,8 +172,8 @@ impl LiveRun {
         LiveRun { may_steer: true, ..LiveRun::default() }
     }
 
-    /// Takes the next event in. What viewers are to be told of it, if anything.
-    pub fn hear(&mut self, event: &Event) -> Option<String> {
+    /// Takes the next event in. How much of the page it changes: [`LiveRun::tell`] says so to viewers.
+    pub fn hear(&mut self, event: &Event) -> Change {
         // Whoever is not told all that a result needs is a viewer still.
         let _ = self.fold.apply(event);
         if matches!(event, Event::RunBegan(_)) {
@@ -167,6 +185,11 @@ impl LiveRun {
         }
         let change = self.change(event);
         self.activity.hear(event);
+        change
+    }
+
+    /// What viewers are to be told of the last event, if anything, as JSON.
+    pub fn tell(&mut self, change: Change) -> Option<String> {
         let mut message = Message { charts: None, points: None, tables: false, now: self.now() };
         match change {
             Change::Nothing => return None,
@@ -175,10 +198,15 @@ impl LiveRun {
             Change::Charts => message.charts = Some(self.charts()),
             Change::Tables => (message.charts, message.tables) = (Some(self.charts()), true),
         }
+        self.pass_over();
+        Some(told(&message))
+    }
+
+    /// Viewers know the last event, or are told all that there is when they come.
+    pub fn pass_over(&mut self) {
         if let Some(phase) = self.phases.last_mut() {
             phase.tell_uses();
         }
-        Some(told(&message))
     }
 
     /// All that there is to be told.
@@ -229,14 +257,11 @@ impl LiveRun {
                 // A phase of this number that was begun before is begun anew.
                 self.phases.retain(|phase| !phase.is(began.run, began.plan.index));
                 self.phases.push(LivePhase::new(began));
-                self.claims.clear();
                 Change::Charts
             }
             Event::Interval(interval) => {
                 let Some(phase) = self.phases.last_mut() else { return Change::Nothing };
-                let change = phase.interval(interval);
-                self.claims = self.claims_so_far();
-                change
+                phase.interval(interval)
             }
             Event::Used(used) => self.used(used),
             Event::Worked { work } => match self.phases.last_mut() {
@@ -274,11 +299,8 @@ impl LiveRun {
                 self.judged = None;
                 Change::Tables
             }
-            Event::PhaseEnded(_) => {
-                self.claims.clear();
-                Change::Tables
-            }
             Event::RunBegan(_)
+            | Event::PhaseEnded(_)
             | Event::StoreFailed { .. }
             | Event::NodesCame { .. }
             | Event::StoreEnded(_)
@@ -294,6 +316,10 @@ impl LiveRun {
         let (Some(plan), Some(phase), Some(run)) = (&self.plan, self.phases.last(), run) else {
             return Vec::new();
         };
+        if run.phases.iter().any(|ended| phase.is(phase.run(), ended.index)) {
+            // The tables say how they stand.
+            return Vec::new();
+        }
         let stands = claims::so_far(plan, run, phase.plan(), || phase.so_far());
         stands.into_iter().map(ClaimNow::of).collect()
     }
@@ -305,8 +331,13 @@ impl LiveRun {
         }
     }
 
+    fn fault_now(&self, what: &str, at_ns: u64) -> FaultNow {
+        let phase = self.phases.last().map_or_else(String::new, |phase| phase.plan().name.clone());
+        FaultNow { what: what.to_owned(), at_ns, phase }
+    }
+
     fn fault_began(&mut self, what: &str, at_ns: u64) -> Change {
-        self.faults.push(fault_text(what, at_ns));
+        self.faults.push(self.fault_now(what, at_ns));
         match self.phases.last_mut() {
             Some(phase) => phase.fault_began(what, at_ns),
             None => Change::Now,
@@ -315,14 +346,15 @@ impl LiveRun {
 
     fn fault_done(&mut self, fault: &FaultResult) -> Change {
         // What was told to have begun is this one, with the nodes that it befell.
-        let begun = fault_text(&fault.what, fault.began_ns);
+        let begun = self.fault_now(&fault.what, fault.began_ns);
         self.faults.retain(|told| *told != begun);
         let whom = format!("{} {}", fault.what, fault.node);
-        let text = fault_text(whom.trim_end(), fault.began_ns);
-        self.faults.push(match &fault.error {
-            Some(why) => format!("{text}, not done: {why}"),
-            None => text,
-        });
+        let whom = whom.trim_end();
+        let what = match &fault.error {
+            Some(why) => format!("{whom} (not done: {why})"),
+            None => whom.to_owned(),
+        };
+        self.faults.push(FaultNow { what, ..begun });
         match self.phases.last_mut() {
             Some(phase) => phase.fault_done(fault),
             None => Change::Now,
@@ -380,176 +412,9 @@ impl LiveRun {
     }
 }
 
-fn fault_text(what: &str, at_ns: u64) -> String {
-    format!("{what}, {:.1} s after the phase began", at_ns as f64 / 1e9)
-}
-
 fn told(message: &Message) -> String {
     serde_json::to_string(message).expect("what is told is plain JSON")
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sample;
-
-    fn heard(events: &[Event]) -> (LiveRun, Vec<serde_json::Value>) {
-        let mut live = LiveRun::default();
-        let told = events.iter().filter_map(|event| live.hear(event));
-        let told = told.map(|text| serde_json::from_str(&text).unwrap()).collect();
-        (live, told)
-    }
-
-    #[test]
-    fn who_comes_before_the_run_begins_waits_for_it() {
-        let page = LiveRun::default().page().unwrap();
-        assert!(page.contains("has not begun") && page.contains("http-equiv=\"refresh\""));
-        assert_eq!(LiveRun::steered().page().unwrap(), page);
-    }
-
-    #[test]
-    fn a_run_that_is_over_has_the_charts_of_its_report() {
-        let folder = tempfile::tempdir().unwrap();
-        let result = sample::written(folder.path());
-        let (live, _) = heard(&sample::events());
-        let report = crate::html::charts_json(&result, folder.path()).unwrap();
-        let now: serde_json::Value = serde_json::from_str(&live.snapshot()).unwrap();
-        let phases = |charts: &serde_json::Value| charts["phases"].as_array().unwrap().clone();
-        assert_eq!(now["charts"]["stores"], report["stores"]);
-        for (live, report) in phases(&now["charts"]).iter().zip(phases(&report)) {
-            assert_eq!(live["title"], report["title"]);
-            for (live, report) in
-                live["runs"].as_array().unwrap().iter().zip(report["runs"].as_array().unwrap())
-            {
-                for figure in [
-                    "rate",
-                    "start",
-                    "length",
-                    "backlog",
-                    "due",
-                    "latest_send",
-                    "errors",
-                    "wrong",
-                    "kinds",
-                    "heat",
-                    "marks",
-                ] {
-                    assert_eq!(live[figure], report[figure], "{figure}");
-                }
-                assert_eq!(live["service_curve"], report["service_curve"]);
-            }
-        }
-    }
-
-    #[test]
-    fn a_stretch_has_the_points_that_overlap_it_live_and_on_disk() {
-        let folder = tempfile::tempdir().unwrap();
-        let result = sample::written(folder.path());
-        let (live, _) = heard(&sample::events());
-        let whole = crate::html::charts_json(&result, folder.path()).unwrap();
-        let starts: Vec<f64> =
-            serde_json::from_value(whole["phases"][1]["runs"][0]["start"].clone()).unwrap();
-        assert!(starts.len() > 3, "{starts:?}");
-        let query = format!("phase=1&from={}&to={}", starts[1] + 0.001, starts[3]);
-        let asked = Zoom::asked(&query).unwrap();
-        let disk = stretch_of_folder(&result, folder.path(), &asked).unwrap();
-        for told in [live.stretch(&asked), disk] {
-            let runs: Vec<serde_json::Value> = serde_json::from_str(&told).unwrap();
-            assert_eq!(runs.len(), 2, "of both stores");
-            assert_eq!(runs[0]["start"], serde_json::json!(starts[1..3]));
-            let whole = &whole["phases"][1]["runs"][0]["kinds"][0];
-            for figure in ["rate", "failed"] {
-                let all = whole[figure].as_array().unwrap();
-                assert_eq!(runs[0]["kinds"][0][figure], serde_json::json!(all[1..3]), "{figure}");
-            }
-            let p99s = whole["service"]["p99"].as_array().unwrap();
-            assert_eq!(runs[0]["kinds"][0]["service"]["p99"], serde_json::json!(p99s[1..3]));
-        }
-    }
-
-    #[test]
-    fn an_address_that_asks_for_no_stretch_is_none() {
-        let asked = |query| Zoom::asked(query);
-        assert_eq!(asked("phase=2&from=1.5&to=9"), Some(Zoom { phase: 2, of_phase: 1.5..9.0 }));
-        assert_eq!(asked("to=9&phase=2&from=1.5&more"), asked("phase=2&from=1.5&to=9"));
-        for query in
-            ["", "phase=2", "phase=-1&from=1&to=2", "phase=2&from=x&to=9", "phases=2&from=1&to=9"]
-        {
-            assert_eq!(asked(query), None, "{query}");
-        }
-        let (live, nobody) = (LiveRun::default(), asked("phase=9&from=NaN&to=inf").unwrap());
-        assert_eq!(live.stretch(&nobody), "[]");
-        let folder = tempfile::tempdir().unwrap();
-        let result = sample::written(folder.path());
-        assert_eq!(stretch_of_folder(&result, folder.path(), &nobody).unwrap(), "[]");
-        let backwards = asked("phase=1&from=9&to=NaN").unwrap();
-        assert!(!stretch_of_folder(&result, folder.path(), &backwards).unwrap().is_empty());
-        assert!(!heard(&sample::events()).0.stretch(&backwards).is_empty());
-    }
-
-    #[test]
-    fn who_takes_in_every_message_has_the_charts_of_one_who_comes_later() {
-        let events = sample::events();
-        let half = events.len() / 2;
-        let (live, told) = heard(&events[..half]);
-        let mut charts = serde_json::Value::Null;
-        for message in &told {
-            if let Some(all) = message.get("charts") {
-                charts = all.clone();
-            }
-            if let Some(points) = message.get("points") {
-                take_in(&mut charts, points);
-            }
-        }
-        let late: serde_json::Value = serde_json::from_str(&live.snapshot()).unwrap();
-        assert!(told.iter().filter(|message| message.get("points").is_some()).count() > 10);
-        assert_eq!(charts, late["charts"]);
-    }
-
-    /// What `live.js` does with points.
-    fn take_in(charts: &mut serde_json::Value, points: &serde_json::Value) {
-        let number = |name: &str| points[name].as_u64().unwrap() as usize;
-        let run = &mut charts["phases"][number("phase")]["runs"][number("run")];
-        let used: Vec<usize> = serde_json::from_value(points["used_from"].clone()).unwrap();
-        extend(run, &points["charts"], number("from"), &used);
-    }
-
-    fn extend(old: &mut serde_json::Value, new: &serde_json::Value, from: usize, used: &[usize]) {
-        use serde_json::Value;
-        let Value::Object(new) = new else { return };
-        for (name, value) in new {
-            match (&mut old[name], value) {
-                (Value::Array(all), Value::Array(more))
-                    if ["kinds", "processes", "errors", "wrong"].contains(&name.as_str()) =>
-                {
-                    assert_eq!(all.len(), more.len(), "a line more is told by all charts");
-                    for (number, (old, new)) in all.iter_mut().zip(more).enumerate() {
-                        let from = if name == "processes" { used[number] } else { from };
-                        extend(old, new, from, used);
-                    }
-                }
-                (Value::Array(all), Value::Array(more)) if name != "marks" => {
-                    all.truncate(from);
-                    all.extend(more.iter().cloned());
-                }
-                (old @ Value::Object(_), Value::Object(_)) if !name.ends_with("_curve") => {
-                    extend(old, value, from, used);
-                }
-                (old, value) => *old = value.clone(),
-            }
-        }
-    }
-
-    #[test]
-    fn the_page_of_a_run_that_goes_on_is_the_report_s_and_says_so() {
-        let events = sample::events();
-        let (live, _) = heard(&events[..events.len() - 2]);
-        assert!(!live.is_over());
-        let page = live.page().unwrap();
-        assert!(page.contains("id=\"live\"") && page.contains("connect-src 'self'"));
-        assert!(page.contains("figures-table") && page.contains("the run goes on"));
-        let (live, _) = heard(&events);
-        assert!(live.is_over());
-        assert!(!live.page().unwrap().contains("the run goes on"));
-    }
-}
+mod tests;

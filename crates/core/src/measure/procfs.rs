@@ -39,6 +39,8 @@ pub struct MachineTimes {
     pub iowait: Duration,
     /// Wanted, and given to another virtual machine.
     pub steal: Duration,
+    /// How many processors there are.
+    pub processors: u32,
 }
 
 impl MachineTimes {
@@ -46,6 +48,17 @@ impl MachineTimes {
     #[must_use]
     pub fn total(&self) -> Duration {
         self.user + self.system + self.idle + self.iowait + self.steal
+    }
+
+    /// Returns how many processors were kept busy on average: 1.5 is one and a half, and never more than there are. All
+    /// times are counted in ticks, so that over less than a few of them their sum may be more than the clock's.
+    #[must_use]
+    pub fn busy(&self) -> f64 {
+        let total = self.total().as_secs_f64();
+        if total <= 0.0 {
+            return 0.0;
+        }
+        (self.user + self.system).as_secs_f64() / total * f64::from(self.processors)
     }
 
     /// What was added since `earlier`; nothing where a counter went back, as idle time may.
@@ -57,11 +70,14 @@ impl MachineTimes {
             idle: self.idle.saturating_sub(earlier.idle),
             iowait: self.iowait.saturating_sub(earlier.iowait),
             steal: self.steal.saturating_sub(earlier.steal),
+            processors: self.processors,
         }
     }
 
-    /// Parses the first line of /proc/stat.
+    /// Parses /proc/stat: the first line is of all processors, those below of one each.
     pub(super) fn parse(text: &str) -> Option<MachineTimes> {
+        let of_one = text.lines().skip(1).take_while(|line| line.starts_with("cpu"));
+        let processors = of_one.count() as u32;
         let mut fields = text.lines().next()?.strip_prefix("cpu ")?.split_ascii_whitespace();
         let mut next = || fields.next()?.parse().ok().map(ticks);
         let (user, nice, system) = (next()?, next()?, next()?);
@@ -73,6 +89,7 @@ impl MachineTimes {
             idle,
             iowait,
             steal,
+            processors,
         })
     }
 }
@@ -252,8 +269,19 @@ mod tests {
         assert_eq!(times.iowait, hundredths(40));
         assert_eq!(times.steal, hundredths(50));
         assert_eq!(times.total(), hundredths(435));
+        assert_eq!(times.processors, 1);
         assert_eq!(MachineTimes::parse("cpu0 1 2 3"), None);
         assert_eq!(MachineTimes::parse("cpu  1 2 x"), None);
+    }
+
+    /// Over 30 ms of two processors 11 ticks went by instead of 6: 3.67 processors would have been busy.
+    #[test]
+    fn no_more_processors_are_busy_than_there_are() {
+        let text =
+            |user: u64| format!("cpu  {user} 0 0 0 0 0 0 0 0 0\ncpu0 1 1\ncpu1 1 1\nintr 5\n");
+        let [before, after] = [100, 111].map(|user| MachineTimes::parse(&text(user)).unwrap());
+        assert_eq!(after.since(&before).busy(), 2.0);
+        assert_eq!(after.since(&after).busy(), 0.0);
     }
 
     #[test]

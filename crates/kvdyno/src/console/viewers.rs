@@ -80,10 +80,11 @@ impl<S: Story> Viewers<S> {
         Viewers { told: Mutex::new(Told { story, queues: Vec::new(), is_over: false }) }
     }
 
-    /// Changes the story, and tells every viewer what that gives.
-    pub fn change(&self, change: impl FnOnce(&mut S) -> Option<String>) {
+    /// Changes the story, and tells every viewer what that gives; `change` hears whether anybody looks.
+    pub fn change(&self, change: impl FnOnce(&mut S, bool) -> Option<String>) {
         let mut told = locked(&self.told);
-        let Some(message) = change(&mut told.story) else { return };
+        let is_seen = !told.queues.is_empty();
+        let Some(message) = change(&mut told.story, is_seen) else { return };
         let message: Arc<str> = message.into();
         told.queues.retain(|queue| queue.push(&message));
     }
@@ -222,8 +223,11 @@ mod tests {
     const SOON: Duration = Duration::from_millis(10);
 
     fn count(viewers: &Viewers<Counts>, length: usize) {
-        viewers.change(|counts| {
+        viewers.change(|counts, is_seen| {
             counts.0 += 1;
+            if !is_seen {
+                return None;
+            }
             // Longer than a format's width may be.
             let number = counts.0.to_string();
             Some("0".repeat(length.saturating_sub(number.len())) + &number)
@@ -261,6 +265,10 @@ mod tests {
         drop(viewers.join());
         (0..5).for_each(|_| count(&viewers, 1));
         assert!(locked(&viewers.told).queues.is_empty());
+        viewers.change(|_, is_seen| {
+            assert!(!is_seen, "nothing is drawn for nobody");
+            None
+        });
         let late = viewers.join();
         assert_eq!(text(late.next(SOON)), "all 5");
         count(&viewers, 1);

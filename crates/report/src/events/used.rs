@@ -46,12 +46,10 @@ pub fn used(before: &Sample, after: &Sample, nodes: &[String], origin: Nanos) ->
     if seconds <= 0.0 {
         return None;
     }
-    let machine = after.machine.since(&before.machine);
-    let worked = (machine.user + machine.system).as_secs_f64();
     let mut processes = vec![
         ProcessUsed {
             process: MACHINE.to_owned(),
-            processors: worked / seconds,
+            processors: after.machine.since(&before.machine).busy(),
             ..ProcessUsed::default()
         },
         process(OWN, &before.own, &after.own, seconds),

@@ -12,7 +12,7 @@ use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, ReportLine, findings, has_misses, report_lines};
 use crate::ranking::{Ranking, store_labels};
 use crate::reasons::told_reasons;
-use crate::result::{AnomalyResult, HistogramError, RunResult, Status, StoreRun, moments};
+use crate::result::{AnomalyResult, HistogramError, Level, RunResult, Status, StoreRun, moments};
 use crate::terminal::row_cells;
 use crate::view::{Scope, rows};
 use crate::wording::{
@@ -144,9 +144,9 @@ impl Page {
         let mut stores = Vec::new();
         for (run, label) in result.runs.iter().zip(&labels) {
             let card = store_card(result, run, label, unit)?;
-            let so_far = is_live && run.status == Status::Running;
-            let level = if so_far { format!("{} so far", card.level) } else { card.level };
-            stores.push(StoreCard { status: status(&run.status, is_live), level, ..card });
+            let card = StoreCard { status: status(&run.status, is_live), ..card };
+            let goes_on = is_live && run.status == Status::Running;
+            stores.push(if goes_on { so_far(run, card) } else { card });
         }
         let anomalies = anomalies(result, &labels);
         let total: u64 = result
@@ -202,6 +202,20 @@ fn status(status: &Status, is_live: bool) -> Option<String> {
         Status::Running if is_live => Some("goes on".to_owned()),
         status => status_text(status).map(|status| cut(&status)),
     }
+}
+
+/// A card of a store that is still measured. Only what is over is judged: nothing against it is no verdict yet.
+fn so_far(run: &StoreRun, card: StoreCard) -> StoreCard {
+    let Some(verdict) = &run.verdict else { return card };
+    if verdict.level != Level::Valid {
+        let level = format!("{} so far", card.level);
+        return StoreCard { level, ..card };
+    }
+    let over = match run.phases.len() {
+        1 => "1 phase that is over".to_owned(),
+        count => format!("{count} phases that are over"),
+    };
+    StoreCard { level: format!("nothing against {over}"), class: "unjudged", ..card }
 }
 
 fn store_card(

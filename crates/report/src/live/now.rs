@@ -3,15 +3,15 @@
 use hdrhistogram::{Counter, Histogram};
 use kvdyno_core::ground::numbers::{approximate_count, bytes_text, duration_text};
 use kvdyno_core::load::Progress;
-use kvdyno_core::measure::{KindMeasure, OldRecords, Series, Troubles};
+use kvdyno_core::measure::{KindMeasure, OldRecords, Series, Troubles, least_for};
 use kvdyno_core::verdict::ClaimStatus;
 use serde::Serialize;
 
-use super::LiveRun;
 use super::phase::LivePhase;
 use super::wheel::Wheel;
+use super::{FaultNow, LiveRun};
 use crate::events::Event;
-use crate::result::{ConditionResult, RunResult, Status};
+use crate::result::{ConditionResult, RunResult, Status, TrialNumber};
 use crate::timeline::Use;
 
 /// Texts of each list that are shown, the latest.
@@ -73,8 +73,10 @@ struct Row {
     rate: f64,
     missed: u64,
     failed: u64,
-    /// Median, 90, 99, 99.9 % and the longest.
-    latency: Option<[f64; 5]>,
+    /// Median, 90, 99, 99.9 % and the longest; what too few operations carry is left out.
+    latency: Option<[Option<f64>; 5]>,
+    /// Operations that are due and not started are in none of them: they are lower bounds.
+    at_least: bool,
 }
 
 /// What a claim says of the phase that goes on, and how that stands so far.
@@ -140,10 +142,9 @@ impl Now {
             (Some(progress), Some(phase)) => far(progress, phase),
             _ => (None, None),
         };
-        let latest = |all: &[String]| all[all.len().saturating_sub(LATEST)..].to_vec();
         Now {
             is_running: ended.is_none(),
-            activity: ended.unwrap_or_else(|| live.activity.text.clone()),
+            activity: ended.unwrap_or_else(|| activity(live)),
             store: store.map_or(String::new(), |run| run.store.name.clone()),
             phase: phase.map_or(String::new(), LivePhase::title),
             done,
@@ -151,18 +152,33 @@ impl Now {
             backlog: phase.map_or(0, |phase| phase.latest.backlog),
             steps: steps(live),
             rows: phase.map_or_else(Vec::new, rows),
-            claims: live.claims.clone(),
+            claims: live.claims_so_far(),
             uses: phase.map_or_else(Vec::new, |phase| {
                 phase.last_uses().map(|(name, used)| use_text(name, &used)).collect()
             }),
-            anomalies: latest(&live.anomalies),
+            anomalies: latest(&live.anomalies).to_vec(),
             troubles: phase.map_or_else(Vec::new, troubles),
-            faults: latest(&live.faults),
+            faults: latest(&live.faults).iter().map(FaultNow::text).collect(),
             steer: (live.may_steer && live.fold.is_loading())
                 .then(|| phase.map(|phase| Wheel::of(phase, store)))
                 .flatten(),
         }
     }
+}
+
+/// What the run does, and of several trials which one it is: the page shows no other.
+fn activity(live: &LiveRun) -> String {
+    match live.fold.result().and_then(|result| result.trial) {
+        Some(TrialNumber { number, of }) => {
+            format!("trial {number} of {of}, which begins anew · {}", live.activity.text)
+        }
+        None => live.activity.text.clone(),
+    }
+}
+
+/// The last of a list.
+fn latest<T>(all: &[T]) -> &[T] {
+    &all[all.len().saturating_sub(LATEST)..]
 }
 
 /// What a process used last: processors and memory, and what it wrote and sent where that is known.
@@ -264,6 +280,9 @@ fn rows(phase: &LivePhase) -> Vec<Row> {
     for (series, measure) in &phase.whole {
         add_rows(&mut rows, "whole phase", name(phase, *series), measure, phase.measured_s);
     }
+    for row in rows.iter_mut().filter(|row| row.clock == "response") {
+        row.at_least = phase.latest.backlog > 0;
+    }
     rows
 }
 
@@ -297,13 +316,16 @@ fn add_rows<C: Counter>(
         }
         let latency = histogram.as_ref().map(latency);
         let failed = measure.failed + measure.indeterminate;
-        rows.push(Row { scope, name: name.clone(), clock, rate, missed, failed, latency });
+        let name = name.clone();
+        rows.push(Row { scope, name, clock, rate, missed, failed, latency, at_least: false });
     }
 }
 
-fn latency<C: Counter>(histogram: &Histogram<C>) -> [f64; 5] {
+fn latency<C: Counter>(histogram: &Histogram<C>) -> [Option<f64>; 5] {
+    let count = histogram.len();
     [0.5, 0.9, 0.99, 0.999, 1.0].map(|quantile| match quantile {
-        1.0 => histogram.max() as f64 / 1e3,
-        quantile => histogram.value_at_quantile(quantile) as f64 / 1e3,
+        1.0 => (count > 0).then(|| histogram.max() as f64 / 1e3),
+        quantile if count < least_for(quantile) => None,
+        quantile => Some(histogram.value_at_quantile(quantile) as f64 / 1e3),
     })
 }

@@ -64,7 +64,8 @@
       return made;
     }));
     element("now-rows").replaceChildren(...told.rows.map((row) => {
-      const latency = row.latency ? row.latency.map(Charts.latencyText) : ["–", "–", "–", "–", "–"];
+      const bound = (value) => value === null ? "–" : (row.at_least ? "≥ " : "") + Charts.latencyText(value);
+      const latency = (row.latency ?? [null, null, null, null, null]).map(bound);
       const cells = [row.scope + ", " + row.name, row.clock, count(row.rate), count(row.missed), count(row.failed), ...latency];
       const made = document.createElement("tr");
       made.className = row.scope === "last second" ? "phase" : "series";
@@ -173,9 +174,14 @@
   }
 
   const events = new EventSource("events");
-  events.onopen = () => trouble("");
-  let isOver = false;
-  events.onerror = () => isOver ? events.close() : trouble("The connection is lost since " + new Date().toLocaleTimeString() + "; shown is what was told before.");
+  let isOver = false, lost = null;
+  events.onopen = () => { lost = null; trouble(""); };
+  // The browser tries again, and each try that fails is an error.
+  events.onerror = () => {
+    if (isOver) return events.close();
+    lost ??= new Date();
+    trouble("The connection is lost since " + lost.toLocaleTimeString() + "; shown is what was told before.");
+  };
   events.onmessage = (event) => {
     const told = JSON.parse(event.data);
     if (told.charts) Page.replace(told.charts);

@@ -135,6 +135,7 @@ fn shares_are_of_all_processors() {
         idle: seconds(5),
         iowait: seconds(1),
         steal: seconds(1),
+        processors: 2,
     };
     let summary = summarize(&[first, last], &[7]);
     assert_eq!((summary.busy, summary.steal, summary.iowait), (0.3, 0.1, 0.1));
