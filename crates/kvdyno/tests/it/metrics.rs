@@ -21,14 +21,15 @@ const DECODE: &str = "
 import sys
 from google.protobuf.json_format import Parse
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
-last = None
-for line in open(sys.argv[1]):
-    last = Parse(line, ExportMetricsServiceRequest())
-names = set()
+told = [Parse(line, ExportMetricsServiceRequest()) for line in open(sys.argv[1])]
+last = told[-1]
+def names_of(request):
+    return {(metric.name, metric.unit) for resource in request.resource_metrics
+            for metric in resource.scope_metrics[0].metrics}
+names = set().union(*map(names_of, told))
 for resource in last.resource_metrics:
     assert [a.value.string_value for a in resource.resource.attributes if a.key == 'service.name'] == ['kvdyno']
     for metric in resource.scope_metrics[0].metrics:
-        names.add((metric.name, metric.unit))
         if metric.name != 'db.client.operation.duration':
             continue
         for point in metric.histogram.data_points:
@@ -38,6 +39,7 @@ for resource in last.resource_metrics:
             print('\\t'.join([labels['kvdyno.phase'], labels['db.operation.name'], labels['kvdyno.outcome'],
                              labels['db.system.name'], str(point.count)]))
 assert ('kvdyno.process.memory.usage', 'By') in names and ('kvdyno.operations.failed', '{operation}') in names, names
+assert ('kvdyno.process.memory.usage', 'By') not in names_of(last), 'a gauge ends with what it is of'
 ";
 
 /// A Prometheus that looks every second; ends with it.
