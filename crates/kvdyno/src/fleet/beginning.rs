@@ -52,10 +52,7 @@ pub fn wait_to_begin(
                 confirmed = Some(at).filter(|at| *at > now() + LAST_ORDER.as_nanos() as Nanos);
                 confirmed.into_iter().for_each(&confirm);
             }
-            BeginOrder::Agreed => {
-                debug_assert!(confirmed.is_some(), "a moment counts once all have confirmed it");
-                return confirmed.map_or(Begin::Never, Begin::At);
-            }
+            BeginOrder::Agreed => return confirmed.map_or(Begin::Never, Begin::At),
             BeginOrder::Never => break,
         }
     }
