@@ -112,6 +112,10 @@ pub struct Exposure {
     /// of all.
     #[serde(default)]
     pub with_stake: Option<u64>,
+    /// Moments at which disks lost what they had been handed and had not flushed, of cuts of power; at the others they kept
+    /// it. `None` where that is not known of all.
+    #[serde(default)]
+    pub of_caches: Option<u64>,
 }
 
 impl Exposure {

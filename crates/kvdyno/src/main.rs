@@ -30,6 +30,7 @@ mod results;
 mod run;
 mod run_options;
 mod session;
+mod sessions;
 mod signals;
 mod stamps;
 mod steering;

@@ -29,7 +29,8 @@ use crate::foreseen::{Foreseen, foresee};
 use crate::measurement::{begin, measure};
 use crate::metrics::Metering;
 use crate::output::{Finished, Output};
-use crate::run_options::{RunOptions, load_options, session_number};
+use crate::run_options::{RunOptions, load_options};
+use crate::sessions::{end_session, session_number};
 use crate::signals;
 use crate::target::{Checked, Target};
 use crate::terminal_style::style_of_terminal;
@@ -329,6 +330,7 @@ fn carry_out(
     if let Some(asked) = agents {
         options.fleets = Some(Fleets::gather(asked, reads, arguments.wait, &interrupt)?);
         // It tells this run from those that were carried out while agents were waited for.
+        end_session(options.session);
         options.session = session_number();
     }
     let console = options.console.clone();
@@ -340,6 +342,7 @@ fn carry_out(
         let exit = measure(checked, &options, &output);
         end(output, exit, arguments)
     };
+    end_session(options.session);
     if let Some(metering) = options.metering {
         metering.close(&interrupt);
     }

@@ -12,7 +12,8 @@ use crate::args::{DataPolicy, ExecutionArguments};
 use crate::exit::{Exit, Failure};
 use crate::measurement::{begin, measure};
 use crate::output::Finished;
-use crate::run_options::{RunOptions, session_number};
+use crate::run_options::RunOptions;
+use crate::sessions::{end_session, session_number};
 use crate::target::{Checked, Target};
 use crate::terminal_style::style_of_terminal;
 
@@ -35,6 +36,7 @@ pub fn run(
         // those of the one before.
         if number > 1 {
             options.data = DataPolicy::Wipe;
+            end_session(options.session);
             options.session = session_number();
         }
         let trial = TrialNumber { number, of: arguments.trials };

@@ -16,8 +16,9 @@ use crate::args::{WinnowArguments, command_line};
 use crate::exit::{Exit, Failure};
 use crate::open_store::OpenStore;
 use crate::output::{Finished, Manner, Output};
-use crate::run_options::{RunOptions, load_options, session_number};
+use crate::run_options::{RunOptions, load_options};
 use crate::session::Session;
+use crate::sessions::{end_session, session_number};
 use crate::signals;
 use crate::stamps;
 use crate::target::Target;
@@ -157,6 +158,7 @@ fn measured(
         }
         None => session.run(&output),
     };
+    end_session(options.session);
     Ok(output.finish(exit))
 }
 

@@ -1,5 +1,6 @@
 //! Figures of a cut of power: how much of what was written was at stake, and how fast all of it went dark.
 
+use kvdyno_core::workload::fault::Lose;
 use serde::{Deserialize, Serialize};
 
 /// Figures of one cut of power, of all nodes that it met.
@@ -14,4 +15,6 @@ pub struct CutFigures {
     /// Writes since the last flush, or sectors of them, of which the cut decided what stays; `None` where the disks keep
     /// all that they were handed.
     pub undecided: Option<u64>,
+    /// What it took of what disks had been handed and had not flushed.
+    pub lose: Lose,
 }

@@ -76,6 +76,7 @@ pub fn cut(
         held_within_ns: skew.map(nanos),
         in_memory,
         undecided,
+        lose,
     });
     Ok(text)
 }

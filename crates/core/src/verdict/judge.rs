@@ -163,7 +163,7 @@ fn unjudged(evidence: &Evidence<'_>) -> Option<Reason> {
 
 fn other_run(evidence: &Evidence<'_>) -> Option<Reason> {
     let tally = &evidence.measure.tally;
-    Some(Reason::OtherRun { values: tally.other_run, reads: tally.reads })
+    Some(Reason::OtherRun { values: tally.of_other_runs(), reads: tally.reads })
 }
 
 fn anomalies(evidence: &Evidence<'_>) -> Option<Reason> {

@@ -122,6 +122,18 @@ impl Behind {
     }
 }
 
+/// Most runs that are told apart by their sessions.
+pub const MOST_WRITERS: usize = 8;
+
+/// Another run, whose values reads found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherWriter {
+    /// Its session.
+    pub session: u32,
+    /// Reads that found a value of its.
+    pub reads: u64,
+}
+
 /// What verification saw. Values are counted: one for each record that was read, one for each of its fields where
 /// these are written apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,6 +166,10 @@ pub struct Tally {
     pub wrong_misses: u64,
     /// Reads that found what another run wrote, which began later and writes the same records.
     pub other_run: u64,
+    /// Runs whose values were found where only this run's are right, the first [`MOST_WRITERS`] of them; in a result those
+    /// that were proven to go on at the same time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_writers: Vec<OtherWriter>,
     /// Writes acknowledged: one for each record, in batches too.
     pub writes_acknowledged: u64,
     /// Writes surely not applied.
@@ -185,6 +201,23 @@ impl Tally {
         self.anomalies.iter().sum()
     }
 
+    /// Reads found values of another run.
+    pub(super) fn found_of(&mut self, other: OtherWriter) {
+        let has_room = self.other_writers.len() < MOST_WRITERS;
+        match self.other_writers.iter_mut().find(|known| known.session == other.session) {
+            Some(known) => known.reads += other.reads,
+            None if has_room => self.other_writers.push(other),
+            None => {}
+        }
+    }
+
+    /// Reads that found values of other runs.
+    #[must_use]
+    pub fn of_other_runs(&self) -> u64 {
+        let told = self.other_writers.iter().map(|other| other.reads).sum();
+        self.other_run.max(told)
+    }
+
     /// Records that a read did not find where the ledger expects one.
     #[must_use]
     pub fn missed(&self) -> u64 {
@@ -207,6 +240,7 @@ impl Tally {
             unexpected_misses,
             wrong_misses,
             other_run,
+            other_writers,
             writes_acknowledged,
             writes_failed,
             writes_indeterminate,
@@ -225,6 +259,7 @@ impl Tally {
         self.unexpected_misses += unexpected_misses;
         self.wrong_misses += wrong_misses;
         self.other_run += other_run;
+        other_writers.iter().for_each(|other| self.found_of(*other));
         self.writes_acknowledged += writes_acknowledged;
         self.writes_failed += writes_failed;
         self.writes_indeterminate += writes_indeterminate;

@@ -14,7 +14,9 @@ pub mod sightings;
 pub mod stamp;
 mod suspects;
 
-pub use anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Behind, RIGHT_AGAIN, Tally};
+pub use anomaly::{
+    ANOMALIES_KEPT, Anomaly, AnomalyKind, Behind, MOST_WRITERS, OtherWriter, RIGHT_AGAIN, Tally,
+};
 pub use examiner::{AnsweredRead, Examination, Examiner, Findings, ReadTickets, WriteSlots};
 pub use history::{Call, CallKind, Content, History, RecordHistory};
 pub(crate) use history::{Kept, Sample};

@@ -131,10 +131,24 @@ pub struct SeenStamp(u64);
 
 impl SeenStamp {
     const FABRICATED: u64 = 1 << 34;
+    /// Where it says how far the writer's session is from this run's.
+    const APART: u32 = 35;
 
     #[inline]
     fn of(version: u32, session: WriterRun) -> SeenStamp {
         SeenStamp(u64::from(version) | (session as u64) << 32)
+    }
+
+    /// The same by a session that is so far from this run's: 310 days can be told, what is further is not.
+    #[inline]
+    fn by(self, apart: i32) -> SeenStamp {
+        SeenStamp(self.0 | (apart as u64) << SeenStamp::APART)
+    }
+
+    /// Returns the session that wrote the value, of a run whose own session is `ours`.
+    #[must_use]
+    pub fn writer(self, ours: u32) -> u32 {
+        ours.wrapping_add((self.0 as i64 >> SeenStamp::APART) as u32)
     }
 
     /// Version of the value.
@@ -370,8 +384,7 @@ fn check_full(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampF
     if field != expected.field {
         return Err(StampFlaw::OtherField { field });
     }
-    let session = session(get32(bytes, 24), expected);
-    Ok(SeenStamp::of(get32(bytes, 28), session))
+    Ok(seen(get32(bytes, 28), get32(bytes, 24), expected))
 }
 
 #[inline]
@@ -384,8 +397,7 @@ fn check_short(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, Stamp
     if record != expected.record {
         return Err(StampFlaw::OtherRecord { record });
     }
-    let session = session(get32(bytes, 8), expected);
-    Ok(SeenStamp::of(get32(bytes, 4), session))
+    Ok(seen(get32(bytes, 4), get32(bytes, 8), expected))
 }
 
 #[inline]
@@ -535,11 +547,11 @@ fn stamped_length(bytes: &[u8]) -> Option<usize> {
 }
 
 #[inline]
-fn session(stamped: u32, expected: &Expected<'_>) -> WriterRun {
-    match stamped.wrapping_sub(expected.session) as i32 {
-        0 => WriterRun::Ours,
-        ..0 => WriterRun::Earlier,
-        _ => WriterRun::Newer,
+fn seen(version: u32, session: u32, expected: &Expected<'_>) -> SeenStamp {
+    match session.wrapping_sub(expected.session) as i32 {
+        0 => SeenStamp::of(version, WriterRun::Ours),
+        apart @ ..0 => SeenStamp::of(version, WriterRun::Earlier).by(apart),
+        apart => SeenStamp::of(version, WriterRun::Newer).by(apart),
     }
 }
 

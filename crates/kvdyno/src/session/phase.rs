@@ -30,6 +30,7 @@ use crate::existing::Existing;
 use crate::exit::Failure;
 use crate::fleet::LatestUse;
 use crate::output::Output;
+use crate::sessions::keep_proven;
 use crate::testbed::{Disturbance, Disturbed, Surroundings, lock};
 use crate::writers::name_writers;
 
@@ -124,6 +125,7 @@ impl Session<'_> {
         let job = Arc::new(job);
         let sampler = self.sampler(output);
         let (mut measure, told, steered) = self.carry(phase, &job, output)?;
+        keep_proven(&mut measure.tally.other_writers);
         let mut resources = sampler.map(Sampler::stop);
         if let (Some(_), Some(resources)) = (&self.fleet, &mut resources) {
             // Agents on this machine are no other programs, and nobody tells how much they took.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kvdyno_core::evidence::{Exposure, FaultClass};
 use kvdyno_core::store::Durability;
-use kvdyno_core::workload::fault::{BIT_ROT, DISK_LIES, Fate, POWER, Repair};
+use kvdyno_core::workload::fault::{BIT_ROT, DISK_LIES, Fate, Lose, POWER, Repair};
 
 use crate::result::{CutResult, EndCause, FaultResult, PhaseResult, StoreRun, TestbedNode};
 
@@ -93,7 +93,7 @@ impl<'a> History<'a> {
         is_of: fn(&FaultResult) -> bool,
     ) -> Exposure {
         let mut exposure = Exposure { nodes: self.data_nodes(), ..Exposure::default() };
-        let mut with_stake = Some(0);
+        let (mut with_stake, mut of_caches) = (Some(0), Some(0));
         for phase in phases.filter_map(|at| self.run.phases.get(at)) {
             let done = || phase.faults.iter().filter(|f| is_of(f) && f.error.is_none());
             let moments: BTreeSet<u64> = done().map(|fault| fault.began_ns).collect();
@@ -104,9 +104,17 @@ impl<'a> History<'a> {
             for stake in stakes.values() {
                 with_stake = with_stake.zip(*stake).map(|(sum, had)| sum + u64::from(had));
             }
+            let takes = |fault: &FaultResult| fault.cut.as_ref()?.lose;
+            let taken: BTreeMap<u64, Option<Lose>> =
+                done().map(|fault| (fault.began_ns, takes(fault))).collect();
+            for lose in taken.values() {
+                let took = |lose| u64::from(lose != Lose::Unwritten);
+                of_caches = of_caches.zip(*lose).map(|(sum, lose)| sum + took(lose));
+            }
             exposure.together = exposure.together.max(dark_together(phase, is_of));
         }
         exposure.with_stake = with_stake.filter(|_| exposure.moments > 0);
+        exposure.of_caches = of_caches.filter(|_| exposure.moments > 0);
         exposure
     }
 

@@ -60,7 +60,7 @@ pub(super) fn is_beyond(history: &History<'_>, at: usize) -> bool {
 /// Returns true if another run was seen to write the same records.
 pub(super) fn is_crowded(history: &History<'_>) -> bool {
     let mut tallies = history.run.phases.iter().filter_map(|phase| phase.tally.as_ref());
-    tallies.any(|tally: &Tally| tally.other_run > 0)
+    tallies.any(|tally: &Tally| tally.of_other_runs() > 0)
 }
 
 fn violation(kind: AnomalyKind) -> ViolationKind {

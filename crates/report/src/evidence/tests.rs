@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus, Reason, ViolationKind};
 use kvdyno_core::ground::random::mix64;
 use kvdyno_core::store::{Durability, Promise};
-use kvdyno_core::verify::Tally;
+use kvdyno_core::verify::{OtherWriter, Tally};
+use kvdyno_core::workload::fault::Lose;
 
 use super::{cut_text, durability_text, of, of_phase, of_run};
 use crate::result::{
@@ -110,6 +111,31 @@ fn a_claim_says_in_how_many_cuts_anything_was_at_stake() {
     assert_eq!((evidence.exposure.moments, evidence.exposure.with_stake), (3, Some(2)));
     let told = cut_text(&evidence);
     assert!(told.ends_with("; 2 of 3 cuts met anything unsynced"), "{told}");
+}
+
+/// An engine that never flushes its disk outlives every cut that leaves the disk's cache (P9).
+#[test]
+fn a_claim_says_what_became_of_what_disks_had_not_flushed() {
+    let told = |loses: [Option<Lose>; 3]| {
+        let mut run = cut(3, account(true, 0));
+        let cuts = run.phases[0].faults.iter_mut().filter(|fault| fault.what == "power");
+        for (fault, lose) in cuts.zip(loses) {
+            fault.cut = Some(CutResult { lose, ..CutResult::default() });
+        }
+        let evidence = power(&run);
+        (evidence.exposure.of_caches, cut_text(&evidence))
+    };
+    let (kept, torn) = (Some(Lose::Unwritten), Some(Lose::Torn));
+    for (loses, of_caches, words) in [
+        ([kept; 3], Some(0), "; disks kept what they had not flushed"),
+        ([torn, kept, torn], Some(2), "; in 2 of these disks lost what they had not flushed"),
+        ([torn; 3], Some(3), "; disks lost what they had not flushed"),
+        ([torn, None, torn], None, "% of cuts lose any (95 %)"),
+    ] {
+        let (told, text) = told(loses);
+        assert_eq!(told, of_caches);
+        assert!(text.ends_with(words), "{text}");
+    }
 }
 
 /// Violations after a failure of the machine, or of a part of kvdyno, are no doing of the store.
@@ -407,6 +433,10 @@ impl Draws {
             reads: 100_000 * self.below(2) + self.below(100),
             unknown: self.small(),
             other_run: self.small() / 12,
+            other_writers: (self.below(12) == 0)
+                .then_some(OtherWriter { session: 7, reads: 1 + self.small() })
+                .into_iter()
+                .collect(),
             anomalies: std::array::from_fn(|_| self.small() / 8),
             ..Tally::default()
         });
@@ -453,7 +483,7 @@ fn a_later_phase_takes_no_violation_back_unless_what_it_shows_is_that_another_ru
         let before = statuses(&run);
         let mut later = draws.phase(9, 1);
         if let Some(tally) = &mut later.tally {
-            tally.other_run = 0;
+            (tally.other_run, tally.other_writers) = (0, Vec::new());
         }
         run.phases.push(later);
         let after = statuses(&run);

@@ -45,7 +45,7 @@ pub(crate) fn cut_text(evidence: &Evidence) -> String {
 /// The figures in words, without what they mean: `10 cuts of power, 0 of 48,211 acknowledged writes lost; …`.
 pub(crate) fn cut_figures(evidence: &Evidence) -> String {
     let count = |count: u64| grouped(count as f64);
-    let Exposure { moments, nodes, together, with_stake } = evidence.exposure;
+    let Exposure { moments, nodes, together, with_stake, of_caches } = evidence.exposure;
     let mut text = match moments {
         1 => "1 cut of power".to_owned(),
         cuts => format!("{cuts} cuts of power"),
@@ -85,6 +85,15 @@ pub(crate) fn cut_figures(evidence: &Evidence) -> String {
     if let Some(with_stake) = with_stake {
         text +=
             &format!("; {} of {} cuts met anything unsynced", count(with_stake), count(moments));
+    }
+    // A store that never flushes its disk outlives a cut that leaves the disk's cache.
+    match of_caches {
+        Some(0) => text += "; disks kept what they had not flushed",
+        Some(took) if took == moments => text += "; disks lost what they had not flushed",
+        Some(took) => {
+            text += &format!("; in {} of these disks lost what they had not flushed", count(took));
+        }
+        None => {}
     }
     text
 }

@@ -1,6 +1,6 @@
 //! What was done to the testbed while a phase ran: a fault, or its repair.
 
-use kvdyno_core::workload::fault::{FaultKind, Repair};
+use kvdyno_core::workload::fault::{FaultKind, Lose, Repair};
 use serde::{Deserialize, Serialize};
 
 /// One thing done to one node. Times are ns since the phase began.
@@ -46,6 +46,11 @@ pub struct CutResult {
     /// Writes since the disk's last flush, or sectors of them, of which the cut decided what stays; `None` where the disk
     /// keeps all that it was handed.
     pub undecided: Option<u64>,
+    /// What it took of what disks had been handed and had not flushed: `unwritten` is nothing, `some`, `torn` and
+    /// `unflushed` as faults say it. `None` in results of versions that did not keep it.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub lose: Option<Lose>,
 }
 
 impl CutResult {

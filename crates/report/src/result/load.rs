@@ -171,7 +171,7 @@ fn largest_count(tally: &Tally) -> u64 {
         tally.legal_stale,
         tally.unexpected_misses,
         tally.wrong_misses,
-        tally.other_run,
+        tally.of_other_runs(),
     ];
     let writes = [tally.writes_acknowledged, tally.writes_failed, tally.writes_indeterminate];
     let all = reads.iter().chain(&unjudged).chain(&misses).chain(&writes).chain(&tally.anomalies);

@@ -62,6 +62,9 @@ pub(super) struct TallySchema {
     unexpected_misses: u64,
     wrong_misses: u64,
     other_run: u64,
+    /// Other runs that were proven to write the same records meanwhile, and how many reads found values of theirs.
+    #[serde(default)]
+    other_writers: Vec<OtherWriterSchema>,
     writes_acknowledged: u64,
     writes_failed: u64,
     writes_indeterminate: u64,
@@ -69,6 +72,14 @@ pub(super) struct TallySchema {
     anomalies: [u64; 5],
     /// Places with illegal reads that could not be read again when the phase was over.
     not_read_again: u64,
+}
+
+/// The shape of another run in a result file, for the schema.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
+struct OtherWriterSchema {
+    session: u32,
+    reads: u64,
 }
 
 /// The shape of evidence in a result file, for the schema.
@@ -135,6 +146,9 @@ pub(super) struct ExposureSchema {
     /// Moments at which anything was in memory or in a disk's cache alone, of cuts of power; null where that is not known of
     /// all.
     with_stake: Option<u64>,
+    /// Moments at which disks lost what they had been handed and had not flushed, of cuts of power; null where that is not
+    /// known of all.
+    of_caches: Option<u64>,
 }
 
 /// The shape of what was found, for the schema.

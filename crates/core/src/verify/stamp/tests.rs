@@ -56,6 +56,8 @@ fn a_run_that_began_later_is_told_from_an_earlier_one_around_the_end_of_the_numb
             let bytes = sealed(length, &Identity { session: other, ..identity(5) });
             let seen = check(&bytes, &Expected { session: ours, ..expected(5) }).unwrap();
             assert_eq!((seen.session(), seen.version()), (told, 41), "{other} read by {ours}");
+            let near = (other.wrapping_sub(ours) as i32).unsigned_abs() < 1 << 28;
+            assert_eq!(seen.writer(ours) == other, near, "{other} read by {ours}");
         }
     }
 }

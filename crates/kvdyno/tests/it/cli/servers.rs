@@ -166,8 +166,8 @@ fn two_runs_on_the_same_records_are_told_and_the_store_is_not_accused() {
     let line = format!("run --records 500 --store {}", server.url());
     // The first has loaded its records, and measures.
     let first = under_load(&scratch, &server.url(), "--mix get=50,update=50 --duration 6s --quiet");
-    let second = "--mix get=50,update=50 --data reuse --requests 2000 --out second --quiet";
-    scratch.kvdyno(&format!("{line} {second}"));
+    let second = "--mix get=50,update=50 --data reuse --duration 2s --out second --quiet";
+    let second = scratch.kvdyno(&format!("{line} {second}"));
     let ended = first.wait();
     let told = format!("{}{}", ended.out, ended.err);
     let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -180,6 +180,36 @@ fn two_runs_on_the_same_records_are_told_and_the_store_is_not_accused() {
     ended.expect(2);
     let text = std::fs::read_to_string(scratch.path("r/anomalies.jsonl")).unwrap_or_default();
     assert_eq!(text, "", "nothing is wrong with the store");
+
+    // To the second one, values of the first are older than its own: they are named, and proven to be no fault.
+    let run = scratch.result("second")["runs"][0].clone();
+    let reasons = run["verdict"]["reasons"].as_array().expect("reasons");
+    assert!(reasons.iter().any(|reason| reason["name"] == "other-run"), "{second:#?}");
+    let phases = run["phases"].as_array().expect("phases");
+    let writers = |phase: &Value| phase["tally"]["other_writers"].as_array().map_or(0, Vec::len);
+    assert_eq!(phases.iter().map(writers).max(), Some(1), "{run}");
+    second.expect(2);
+}
+
+/// What a run that is over wrote is no other run's doing: here it comes back after its record was written again.
+#[test]
+fn values_of_a_run_that_is_over_are_told_as_the_stores_fault() {
+    let server = redis(RedisSettings::default());
+    let scratch = Scratch::new();
+    let line = format!("run --records 500 --store {} --mix get=50,update=50", server.url());
+    scratch.kvdyno(&format!("{line} --requests 500 --out before --quiet")).expect_done();
+    let key = ask(&server, "RANDOMKEY").lines().nth(1).expect("a key").to_owned();
+    ask(&server, &format!("COPY {key} kept"));
+    let more = "--mix get=50,update=50 --data wipe --duration 3s";
+    let running = under_load(&scratch, &server.url(), more);
+    // An update may come before a get.
+    for _ in 0..20 {
+        ask(&server, &format!("COPY kept {key} REPLACE"));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let ended = running.wait().expect(1);
+    assert!(ended.out.contains("phantom"), "{}", ended.out);
+    assert!(!ended.out.contains("other-run"), "{}", ended.out);
 }
 
 #[test]
