@@ -6,7 +6,7 @@ use kvdyno_core::load::StoreContext;
 use kvdyno_core::measure::{Nanos, PhaseMeasure};
 use kvdyno_core::store::Consistency;
 use kvdyno_core::verify::{Anomaly, AnomalyKind, Ledger, Presence, Tally};
-use kvdyno_core::workload::{KeyWriter, Kind, Ownership, Part, PhasePlan};
+use kvdyno_core::workload::{Distribution, KeyWriter, Kind, Ownership, Part, PhasePlan};
 use kvdyno_report::result::{FaultResult, LOST_SHOWN, LostAgentsAccount, LostWrite, WriteAccount};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,8 @@ pub struct Accounting {
     fresh: bool,
     /// No record can have been written twice, and none was there before.
     exact: bool,
+    /// Phases that deleted anything.
+    deleting: u32,
     /// The last phase with faults: its begin, and what was done.
     disturbed: Option<(Nanos, Vec<FaultResult>)>,
     /// How the records stood before they were read back.
@@ -89,7 +91,17 @@ impl Accounting {
         let (acknowledged, failed, indeterminate) = (0, 0, 0);
         let before = Unclear::default();
         let exact = fresh;
-        Accounting { acknowledged, failed, indeterminate, fresh, exact, disturbed: None, before }
+        let (deleting, disturbed) = (0, None);
+        Accounting {
+            acknowledged,
+            failed,
+            indeterminate,
+            fresh,
+            exact,
+            deleting,
+            disturbed,
+            before,
+        }
     }
 
     /// The first of the records that `plan` inserts, if it writes no others and nobody wrote these before: then each
@@ -102,12 +114,23 @@ impl Accounting {
         plan.groups.iter().map(|group| group.insert_first).min().filter(|_| seen)
     }
 
+    /// Returns true if `plan`, which was carried out last, only deleted, each record at most once, and no phase before did:
+    /// then each delete that is undone is seen to be undone.
+    pub fn deletes_apart(&self, plan: &PhasePlan, fields_apart: bool) -> bool {
+        let [group] = &plan.groups[..] else { return false };
+        let once = group.keys == Distribution::Sequential
+            && group.requests.is_some_and(|requests| requests <= group.records);
+        let only = group.mix.parts.iter().all(|&(kind, part)| part == 0 || kind == Kind::Delete);
+        self.fresh && !fields_apart && once && only && self.deleting == 1
+    }
+
     /// A phase of the plan was carried out.
     pub fn add(&mut self, plan: &PhasePlan, measure: &PhaseMeasure, faults: &[FaultResult]) {
         let tally = &measure.tally;
         self.acknowledged += tally.writes_acknowledged;
         self.failed += tally.writes_failed;
         self.indeterminate += tally.writes_indeterminate;
+        self.deleting += u32::from(deletes(plan));
         self.exact &= !writes_again(plan) && !plan.from_empty && !vanishes(plan);
         if !faults.is_empty() {
             self.disturbed = Some((measure.start, faults.to_vec()));
@@ -164,6 +187,7 @@ impl Accounting {
             examples: spread(&lost).map(|anomaly| self.history(context, anomaly)).collect(),
             copies: None,
             inserts: None,
+            deletes: None,
             of_lost: ownerless.told(),
         }
     }
@@ -209,6 +233,11 @@ impl Accounting {
 fn writes_again(plan: &PhasePlan) -> bool {
     let again = |kind: Kind| !kind.read_only() && !kind.inserts();
     plan.groups.iter().flat_map(|group| &group.mix.parts).any(|&(kind, _)| again(kind))
+}
+
+fn deletes(plan: &PhasePlan) -> bool {
+    let mut kinds = plan.groups.iter().flat_map(|group| &group.mix.parts);
+    kinds.any(|&(kind, part)| part > 0 && kind == Kind::Delete)
 }
 
 /// Some of what it writes has a time to live.
@@ -261,6 +290,33 @@ mod tests {
     use kvdyno_core::verify::{Initial, LedgerConfig, WriteEnd, WriteKind};
 
     use super::*;
+
+    /// Each record once, and none before: else an undone delete may be hidden, or be another phase's.
+    #[test]
+    fn deletes_are_told_apart_where_each_is_of_another_record() {
+        let plan = |more: &str| {
+            let text = format!("name = \"d\"\nrecords = 100\n[[phase]]\nname = \"d\"\n{more}\n");
+            let suite = Suite::parse("d.toml", &text).unwrap();
+            suite.plan(&Overrides::default()).unwrap().phases.remove(0)
+        };
+        let once = "mix = \"delete\"\nkeys = \"sequential\"\nrequests = \"records\"";
+        let after = |plan: &PhasePlan, before: u32| {
+            let deleting = before + u32::from(deletes(plan));
+            Accounting { deleting, ..Accounting::new(true) }.deletes_apart(plan, false)
+        };
+        assert!(after(&plan(once), 0));
+        assert!(!after(&plan(once), 1), "others were deleted before");
+        for other in [
+            "mix = \"delete\"\nkeys = \"uniform\"\nrequests = 100",
+            "mix = \"delete\"\nkeys = \"sequential\"\nrequests = 101",
+            "mix = \"delete = 50, get = 50\"\nkeys = \"sequential\"\nrequests = 100",
+            "mix = \"get\"\nkeys = \"sequential\"\nrequests = 100",
+        ] {
+            assert!(!after(&plan(other), 0), "{other}");
+        }
+        let deleting = Accounting { deleting: 1, ..Accounting::new(false) };
+        assert!(!deleting.deletes_apart(&plan(once), false), "records were there before");
+    }
 
     #[test]
     fn what_is_there_without_an_answer_is_recovered() {

@@ -22,8 +22,8 @@ use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
 use kvdyno_report::claims;
 use kvdyno_report::events::{Event, StoreEnded};
 use kvdyno_report::result::{
-    ClaimResult, EndCause, InsertAccount, PhaseOutcome, SkippedPhase, Status, StoreResult,
-    StoreRun, TestbedResult, Verdict, WriteAccount, rfc3339,
+    ClaimResult, DeleteAccount, EndCause, InsertAccount, PhaseOutcome, SkippedPhase, Status,
+    StoreResult, StoreRun, TestbedResult, Verdict, WriteAccount, rfc3339,
 };
 use kvdyno_stores::diagnosis;
 
@@ -311,8 +311,15 @@ impl<'a> Session<'a> {
             acknowledged,
             lost: reading.measure.old.lost_inserts,
         });
+        let apart = self.accounting.deletes_apart(phase, self.context.fields_apart);
+        let deleted = before.as_ref().filter(|_| apart && !self.has_lost_agents());
+        let deletes = deleted.zip(account.as_ref()).map(|(of, account)| DeleteAccount {
+            acknowledged: of.measure.tally.writes_acknowledged,
+            undone: account.resurrected,
+        });
         if let Some(phase) = before.as_mut().or(reading.as_mut()) {
-            phase.writes = account.map(|account| WriteAccount { copies, inserts, ..account });
+            let apart = |account| WriteAccount { copies, inserts, deletes, ..account };
+            phase.writes = account.map(apart);
         }
         self.context.profile = promised;
         if status != Status::Complete && self.status != Status::Interrupted {

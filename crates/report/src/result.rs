@@ -33,9 +33,9 @@ use kvdyno_core::workload::Dataset;
 use serde::{Deserialize, Serialize};
 
 pub use account::{
-    BacklogAccount, CopiesAccount, DifferingRecord, FaultAccount, InsertAccount, LOST_SHOWN,
-    LatencyRecovery, LostAgentsAccount, LostWrite, ShareRecovery, SideAccount, StaleAccount,
-    StretchResult, ThroughputRecovery, Unavailable, Undecided, WriteAccount,
+    BacklogAccount, CopiesAccount, DeleteAccount, DifferingRecord, FaultAccount, InsertAccount,
+    LOST_SHOWN, LatencyRecovery, LostAgentsAccount, LostWrite, ShareRecovery, SideAccount,
+    StaleAccount, StretchResult, ThroughputRecovery, Unavailable, Undecided, WriteAccount,
 };
 pub use agent::AgentResult;
 pub use capacity::{CapacityResult, FitResult, ProbeResult};

@@ -10,8 +10,8 @@ use kvdyno_core::workload::fault::Lose;
 
 use super::{cut_text, durability_text, of, of_phase, of_run};
 use crate::result::{
-    CutResult, EndCause, FaultResult, InsertAccount, PhaseResult, StoreRun, TestbedNode,
-    TestbedResult, WriteAccount,
+    CutResult, DeleteAccount, EndCause, FaultResult, InsertAccount, PhaseResult, StoreRun,
+    TestbedNode, TestbedResult, WriteAccount,
 };
 use crate::sample;
 
@@ -111,6 +111,27 @@ fn a_claim_says_in_how_many_cuts_anything_was_at_stake() {
     assert_eq!((evidence.exposure.moments, evidence.exposure.with_stake), (3, Some(2)));
     let told = cut_text(&evidence);
     assert!(told.ends_with("; 2 of 3 cuts met anything unsynced"), "{told}");
+}
+
+/// P3: as in `power-cut`, where each loaded record is deleted once. A delete that was acknowledged is an acknowledged write.
+#[test]
+fn deletes_of_their_own_phase_are_at_stake_and_one_that_is_undone_refutes() {
+    let told = |undone| {
+        let inserts = Some(InsertAccount { acknowledged: 900, lost: 0 });
+        let mut run = cut(3, WriteAccount { inserts, ..account(false, 0) });
+        let deletes = Some(DeleteAccount { acknowledged: 100, undone });
+        let after = WriteAccount { deletes, resurrected: undone, ..account(false, 0) };
+        let later = cut(2, after).phases.remove(0);
+        run.phases.push(PhaseResult { name: "deletes".to_owned(), ..later });
+        power(&run)
+    };
+    let kept = told(0);
+    assert_eq!((kept.status(), kept.stake()), (EvidenceStatus::Confirmed, 1_000));
+    let text = cut_text(&kept);
+    assert!(text.starts_with("shown by this run: 5 cuts of power, 0 of 1,000"), "{text}");
+    let undone = told(3);
+    assert_eq!(undone.status(), EvidenceStatus::Refuted);
+    assert!(cut_text(&undone).contains("3 deletes undone"), "{}", cut_text(&undone));
 }
 
 /// An engine that never flushes its disk outlives every cut that leaves the disk's cache (P9).
@@ -420,6 +441,8 @@ impl Draws {
             read: self.below(2_000),
             inserts: (self.below(2) == 0)
                 .then(|| InsertAccount { acknowledged: self.below(900), lost: self.small() / 4 }),
+            deletes: (self.below(3) == 0)
+                .then(|| DeleteAccount { acknowledged: self.below(900), undone: self.small() / 9 }),
             ..WriteAccount::default()
         }
     }

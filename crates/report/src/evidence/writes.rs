@@ -10,7 +10,7 @@ use kvdyno_core::evidence::{
 use super::history::{History, is_cut, is_end, promised};
 use super::nodes::ended_by_itself;
 use super::reads::{is_beyond, is_crowded};
-use crate::result::{FaultResult, InsertAccount, WriteAccount};
+use crate::result::{FaultResult, WriteAccount};
 
 /// Every acknowledged write was there when all records were read back.
 pub(super) fn nothing_lost(history: &History<'_>) -> Evidence {
@@ -80,7 +80,7 @@ struct Question {
     is_of: Option<fn(&FaultResult) -> bool>,
 }
 
-/// An account of writes, whole or of a phase's inserts alone.
+/// An account of writes, whole, or of the inserts and deletes alone of which each was seen.
 #[derive(Clone, Copy)]
 struct Told {
     stake: u64,
@@ -107,8 +107,8 @@ impl Question {
         })
     }
 
-    /// What the account at the end of a phase says: as a whole and, where it cannot see all, of the inserts of the phases
-    /// in question by themselves.
+    /// What the account at the end of a phase says: as a whole and, where it cannot see all, of the inserts and deletes of
+    /// the phases in question by themselves.
     fn pieces(&self, history: &History<'_>, at: usize) -> Vec<Evidence> {
         let Some(account) = &history.run.phases[at].writes else { return Vec::new() };
         let stake = match account.exact {
@@ -121,30 +121,34 @@ impl Question {
         let whole = Told { stake, hidden, lost: account.lost, is_whole: true };
         let phases: Vec<usize> = (self.from..=at).collect();
         let mut pieces = vec![self.piece(history, at, account, (whole, &phases))];
-        if let Some((inserts, phases)) = self.inserts(history, at).filter(|_| !account.exact) {
-            let InsertAccount { acknowledged: stake, lost } = inserts;
-            let told = Told { stake, hidden: 0, lost, is_whole: false };
+        if let Some((told, phases)) = self.seen(history, at).filter(|_| !account.exact) {
             pieces.push(self.piece(history, at, account, (told, &phases)));
         }
         pieces
     }
 
-    /// The inserts of all phases with faults of the kind up to this one, of which each was seen; `None` where there are
-    /// none.
-    fn inserts(&self, history: &History<'_>, at: usize) -> Option<(InsertAccount, Vec<usize>)> {
+    /// The inserts and deletes of all phases with faults of the kind up to this one, as far as each was seen; `None` where
+    /// there are none. That a delete was undone the account tells.
+    fn seen(&self, history: &History<'_>, at: usize) -> Option<(Told, Vec<usize>)> {
         let is_of = self.is_of?;
-        let phases = history.run.phases.iter().enumerate().take(at + 1);
-        let hurt = phases.filter(|(_, phase)| phase.faults.iter().any(is_of));
-        let own: Vec<(usize, InsertAccount)> =
-            hurt.filter_map(|(at, phase)| Some((at, phase.writes.as_ref()?.inserts?))).collect();
-        let sum = |count: fn(&InsertAccount) -> u64| {
-            own.iter().fold(0, |sum: u64, (_, inserts)| sum.saturating_add(count(inserts)))
-        };
-        let all = InsertAccount {
-            acknowledged: sum(|inserts| inserts.acknowledged),
-            lost: sum(|inserts| inserts.lost),
-        };
-        (!own.is_empty()).then(|| (all, own.iter().map(|(at, _)| *at).collect()))
+        let mut told = Told { stake: 0, hidden: 0, lost: 0, is_whole: false };
+        let mut own = Vec::new();
+        for (at, phase) in history.run.phases.iter().enumerate().take(at + 1) {
+            let Some(account) = phase.writes.as_ref().filter(|_| phase.faults.iter().any(is_of))
+            else {
+                continue;
+            };
+            if let Some(inserts) = account.inserts {
+                told.stake = told.stake.saturating_add(inserts.acknowledged);
+                told.lost = told.lost.saturating_add(inserts.lost);
+            }
+            let deletes = account.deletes.map_or(0, |deletes| deletes.acknowledged);
+            told.stake = told.stake.saturating_add(deletes);
+            if account.inserts.is_some() || account.deletes.is_some() {
+                own.push(at);
+            }
+        }
+        (!own.is_empty()).then_some((told, own))
     }
 
     fn piece(

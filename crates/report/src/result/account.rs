@@ -260,6 +260,9 @@ pub struct WriteAccount {
     /// The phase's own writes, if all of them were inserts of new records: then each that is gone is seen to be gone,
     /// whatever phases before have written over. `None` if it wrote others, too.
     pub inserts: Option<InsertAccount>,
+    /// The phase's own writes, if all of them were deletes, each of another record, and no phase before deleted any: then
+    /// each that is undone is seen to be undone. `None` if it wrote others, too.
+    pub deletes: Option<DeleteAccount>,
     /// Whose writes nobody can account for; `None` if no agent was lost.
     pub of_lost: Option<LostAgentsAccount>,
 }
@@ -274,14 +277,14 @@ pub struct InsertAccount {
     pub lost: u64,
 }
 
-impl InsertAccount {
-    /// These and those of another part of the load.
-    fn and(self, other: InsertAccount) -> InsertAccount {
-        InsertAccount {
-            acknowledged: self.acknowledged.saturating_add(other.acknowledged),
-            lost: self.lost.saturating_add(other.lost),
-        }
-    }
+/// What became of the deletes of one phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DeleteAccount {
+    /// Deletes that were acknowledged.
+    pub acknowledged: u64,
+    /// Of these, those whose record is back.
+    pub undone: u64,
 }
 
 /// Agents that were lost: what became of their writes is unknown. Nobody else knows what their records must hold.
@@ -334,46 +337,6 @@ pub struct DifferingRecord {
     pub found: Vec<(String, String)>,
 }
 
-impl CopiesAccount {
-    /// This account and that of another part of the load, of other records.
-    fn and(mut self, other: CopiesAccount) -> CopiesAccount {
-        let CopiesAccount {
-            not_shown,
-            copies,
-            left_out,
-            asked,
-            compared,
-            partly,
-            differ,
-            late,
-            waited_ns,
-            examples,
-        } = other;
-        for (mine, theirs) in [
-            (&mut self.asked, asked),
-            (&mut self.compared, compared),
-            (&mut self.partly, partly),
-            (&mut self.differ, differ),
-            (&mut self.late, late),
-        ] {
-            *mine = mine.saturating_add(theirs);
-        }
-        self.waited_ns = self.waited_ns.max(waited_ns);
-        if self.not_shown.is_empty() {
-            self.not_shown = not_shown;
-        }
-        for copy in copies {
-            if !self.copies.contains(&copy) {
-                self.copies.push(copy);
-            }
-        }
-        self.left_out.extend(left_out);
-        self.examples.extend(examples);
-        self.examples.truncate(LOST_SHOWN);
-        self
-    }
-}
-
 /// An acknowledged write that is gone, and its history.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -401,70 +364,6 @@ pub struct LostWrite {
 
 /// Most examples of writes that are gone.
 pub const LOST_SHOWN: usize = 10;
-
-impl WriteAccount {
-    /// This account and that of another part of the load, which has written other records.
-    #[must_use]
-    pub fn and(mut self, other: &WriteAccount) -> WriteAccount {
-        let WriteAccount {
-            acknowledged,
-            failed,
-            indeterminate,
-            exact,
-            lost,
-            recovered,
-            resurrected,
-            corrupt,
-            phantom,
-            late,
-            unknown,
-            read,
-            how,
-            examples,
-            copies,
-            anomalies,
-            inserts,
-            of_lost,
-        } = other;
-        for (mine, theirs) in [
-            (&mut self.acknowledged, acknowledged),
-            (&mut self.failed, failed),
-            (&mut self.indeterminate, indeterminate),
-            (&mut self.lost, lost),
-            (&mut self.recovered, recovered),
-            (&mut self.resurrected, resurrected),
-            (&mut self.corrupt, corrupt),
-            (&mut self.phantom, phantom),
-            (&mut self.late, late),
-            (&mut self.unknown, unknown),
-            (&mut self.read, read),
-        ] {
-            *mine = mine.saturating_add(*theirs);
-        }
-        for (mine, theirs) in self.anomalies.iter_mut().zip(anomalies) {
-            *mine = mine.saturating_add(*theirs);
-        }
-        self.exact &= exact;
-        if self.how != *how {
-            self.how = format!("{}; {how}", self.how);
-        }
-        self.examples.extend(examples.iter().cloned());
-        self.examples.truncate(LOST_SHOWN);
-        if let Some(LostAgentsAccount { agents, acknowledged, records }) = of_lost {
-            let mine = self.of_lost.get_or_insert_default();
-            mine.agents.extend(agents.iter().cloned());
-            mine.acknowledged = mine.acknowledged.saturating_add(*acknowledged);
-            mine.records = mine.records.saturating_add(*records);
-        }
-        self.copies = match (self.copies, copies.clone()) {
-            (Some(mine), Some(theirs)) => Some(mine.and(theirs)),
-            (mine, theirs) => mine.or(theirs),
-        };
-        // Where one part does not know, nobody does.
-        self.inserts = self.inserts.zip(*inserts).map(|(mine, theirs)| mine.and(theirs));
-        self
-    }
-}
 
 impl StaleAccount {
     /// Reads that found some version of this run, and how many versions it was behind is known.
