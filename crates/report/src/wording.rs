@@ -220,6 +220,9 @@ pub(crate) fn verification_line(run: &StoreRun) -> String {
     let Some(tally) = &run.tally() else {
         return "verified: nothing; verification was off".to_owned();
     };
+    if tally.reads == 0 && tally.illegal() == 0 && tally.missed() == 0 {
+        return "verified: nothing; nothing was read".to_owned();
+    }
     let count = |n: u64| grouped(n as f64);
     let mut parts = vec![
         judged_text(tally),
@@ -328,6 +331,15 @@ mod tests {
         fault.not_whole = None;
         (fault.node, fault.error) = (String::new(), Some("no node is a primary".to_owned()));
         assert_eq!(fault_text(&fault), "kill at 10.000 s, not done: no node is a primary");
+    }
+
+    /// "0 of 0 reads judged, no anomaly" would say that something was looked at.
+    #[test]
+    fn without_a_read_nothing_is_verified() {
+        let mut run = crate::sample::two_stores().runs.remove(0);
+        assert!(verification_line(&run).contains("reads judged"));
+        run.phases.iter_mut().for_each(|phase| phase.tally = Some(Tally::default()));
+        assert_eq!(verification_line(&run), "verified: nothing; nothing was read");
     }
 
     #[test]
