@@ -4,6 +4,7 @@
 mod circles;
 mod faces;
 mod invariants;
+mod judges;
 mod modules;
 mod names;
 mod profiles;
@@ -84,6 +85,7 @@ pub fn check(root: &Path) -> Result<Vec<Breach>, StepFailure> {
             "rs" => {
                 breaches.extend(in_source(&file, &text));
                 breaches.extend(faces::in_root(&file, &text));
+                breaches.extend(judges::second(&file, &text));
                 rust.push((file, text));
             }
             "toml" if file.file_name().is_some_and(|name| name == "Cargo.toml") => {

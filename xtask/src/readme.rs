@@ -51,6 +51,7 @@ pub fn run() -> Result<(), StepFailure> {
             script.replace(REDIS, &address(&redis)).replace(MEMCACHED, &address(&memcached));
         let script = format!("{BEFORE}{script}");
         let mut bash = Command::new("bash");
+        steps::by_developer(&mut bash);
         steps::run(bash.args(["-c", &script]).env("PATH", &search).current_dir(root()))?;
     }
     Ok(())

@@ -57,22 +57,27 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
 }
 
-/// The cargo that runs this, or else the one on the path; in the workspace's folder, with the environment of
-/// a developer's own cargo. What `cargo run` adds for xtask would have build scripts run again that look at it,
-/// ring's among them, and all that is above be built again, at each chore.
+/// The cargo that runs this, or else the one on the path; in the workspace's folder, as [`by_developer`].
 #[must_use]
 pub fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    by_developer(&mut cargo);
+    cargo.current_dir(root());
+    cargo
+}
+
+/// Gives a command the environment that a developer's own has, whatever cargo it runs. What `cargo run` adds for xtask
+/// would have build scripts run again that look at it, ring's among them, and all that is above be built again, at each
+/// chore.
+pub fn by_developer(command: &mut Command) {
     let variables = std::env::vars_os().map(|(name, _)| name);
     let of_package = |name: &OsString| {
         let name = name.to_string_lossy();
         name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
     };
     variables.filter(of_package).for_each(|name| {
-        cargo.env_remove(name);
+        command.env_remove(name);
     });
-    cargo.current_dir(root());
-    cargo
 }
 
 /// Arguments that build by the profile with every optimisation: what benchmarks measure and packages hold.

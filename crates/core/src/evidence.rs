@@ -233,6 +233,29 @@ impl Evidence {
         }
     }
 
+    /// Evidence of a condition that was asked of so much, `stake`: `holds` says whether what was measured meets it, if that
+    /// can be told, and each of `doubts` keeps it from being shown. Of a measurement that is not to be believed a figure
+    /// that is too bad says as little as a good one.
+    #[must_use]
+    pub fn of_condition(
+        phase: Option<&str>,
+        holds: Option<bool>,
+        stake: u64,
+        doubts: &[Reason],
+    ) -> Evidence {
+        let mut evidence =
+            Evidence::of(Claimed::Condition, phase, Some(FaultModel::default()));
+        let is_believed = !doubts.contains(&Reason::MachineFailed);
+        match holds {
+            None => evidence.bar(Reason::NotKnown),
+            Some(true) => evidence.kept = stake,
+            Some(false) if is_believed => evidence.violate(ViolationKind::Missed, 1, &[]),
+            Some(false) => evidence.excuse(Reason::MachineFailed, ViolationKind::Missed, 1, &[]),
+        }
+        doubts.iter().for_each(|doubt| evidence.bar(*doubt));
+        evidence
+    }
+
     /// Adds what breaks the promise; `records` are the first ones.
     pub fn violate(&mut self, what: ViolationKind, count: u64, records: &[u64]) {
         add(&mut self.violations, what, count, records);

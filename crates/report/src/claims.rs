@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus, FaultModel, Reason, ViolationKind};
+use kvdyno_core::evidence::{Evidence, EvidenceStatus, Reason};
 use kvdyno_core::measure::StopReason;
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{
@@ -204,19 +204,9 @@ fn told(
     (stake, doubts): (u64, &[Doubt]),
 ) -> ConditionResult {
     let name = phase.map(|phase| phase.name.as_str());
-    let promise = Some(FaultModel::default());
-    let mut evidence = Evidence::of(Claimed::Condition, name, promise);
     let holds = measured.as_ref().ok().and_then(|measured| condition.holds(*measured));
-    // Of a measurement that is not to be believed a figure that is too bad says as little as a good one.
-    let is_believed = doubts.iter().all(|doubt| doubt.reason != Reason::MachineFailed);
-    match holds {
-        None => evidence.bar(Reason::NotKnown),
-        Some(true) => evidence.kept = stake,
-        Some(false) if is_believed => evidence.violate(ViolationKind::Missed, 1, &[]),
-        Some(false) => evidence.excuse(Reason::MachineFailed, ViolationKind::Missed, 1, &[]),
-    }
-    doubts.iter().for_each(|doubt| evidence.bar(doubt.reason));
-    let status = evidence.status();
+    let reasons: Vec<Reason> = doubts.iter().map(|doubt| doubt.reason).collect();
+    let status = Evidence::of_condition(name, holds, stake, &reasons).status();
     let doubt = doubts.iter().find(|doubt| Some(doubt.reason) == status.reason());
     let why = match (status, doubt, &measured) {
         (EvidenceStatus::NothingToShow, ..) => "nothing was at stake".to_owned(),

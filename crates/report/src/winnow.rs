@@ -4,7 +4,7 @@
 mod table;
 
 use kvdyno_core::capacity::Seen;
-use kvdyno_core::evidence::{Claimed, EvidenceStatus};
+use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus, Reason};
 use kvdyno_core::store::Durability;
 use kvdyno_core::suite::Requirements;
 use kvdyno_core::suite::requirements::{LatencyRequirement, can, phases};
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::evidence::{self, cut_text, of_phase, of_run, reason_text};
 use crate::objective::met;
-use crate::result::{Level, PhaseResult, Status, StoreRun};
+use crate::result::{FaultResult, Level, PhaseResult, Status, StoreRun};
 use crate::wording::{judged_text, kinds_text};
 use kvdyno_core::ground::numbers::grouped;
 
@@ -188,6 +188,18 @@ fn wrong(run: &StoreRun, phase: &PhaseResult) -> u64 {
     read.map_or(0, |read| read.examined() - read.kept)
 }
 
+/// What is shown of a requirement by a phase: whether it `holds`, if that can be told, of how much that was asked, and what
+/// keeps it from being shown.
+fn shown(
+    phase: &PhaseResult,
+    holds: Option<bool>,
+    asked: u64,
+    doubts: &[Reason],
+) -> RequirementStatus {
+    let evidence = Evidence::of_condition(Some(&phase.name), holds, asked, doubts);
+    RequirementStatus::of(evidence.status())
+}
+
 fn operation(
     run: &StoreRun,
     kind: Kind,
@@ -202,10 +214,7 @@ fn operation(
     };
     let (ok, errors, wrong) = (phase.ok(), phase.unsuccessful(), wrong(run, phase));
     let told = format!("{} done, {errors} errors, {wrong} wrong reads", grouped(ok as f64));
-    match ok > 0 && errors == 0 && wrong == 0 {
-        true => (RequirementStatus::Met, told),
-        false => (RequirementStatus::NotMet, told),
-    }
+    (shown(phase, Some(errors == 0 && wrong == 0), ok, &[]), told)
 }
 
 fn consistency(required: &Requirements, run: &StoreRun) -> Decided {
@@ -276,13 +285,9 @@ fn time_to_live(run: &StoreRun) -> Decided {
         grouped(tally.legal_misses as f64),
         grouped(wrong as f64)
     );
-    let standing = match (wrong, tally.legal_misses) {
-        (0, 0) => RequirementStatus::NotShown,
-        (0, _) if there > 0 => RequirementStatus::Met,
-        (0, _) => RequirementStatus::NotShown,
-        _ => RequirementStatus::NotMet,
-    };
-    (standing, told, phases::TTL)
+    // Only what was there and is gone shows that it went.
+    let asked = if there > 0 { tally.legal_misses } else { 0 };
+    (shown(phase, Some(wrong == 0), asked, &[]), told, phases::TTL)
 }
 
 fn at_rate(latency: &LatencyRequirement, run: &StoreRun) -> Decided {
@@ -292,19 +297,18 @@ fn at_rate(latency: &LatencyRequirement, run: &StoreRun) -> Decided {
     let invalid = reasons.into_iter().find(|reason| {
         reason.level == Level::Invalid && reason.phase.as_deref() == Some(phases::LATENCY)
     });
-    match (found.seen, invalid) {
-        (Seen::Meets, Some(reason)) => (
-            RequirementStatus::NotShown,
-            format!("not to be believed: {}", reason.text),
-            phases::LATENCY,
-        ),
-        (Seen::Meets, None) => {
-            (RequirementStatus::Met, "the conditions held".to_owned(), phases::LATENCY)
+    let (holds, why) = match found.seen {
+        Seen::Meets => (Some(true), "the conditions held".to_owned()),
+        Seen::Unclear => (None, found.why),
+        Seen::Misses | Seen::Overloaded => (Some(false), found.why),
+    };
+    match invalid.filter(|_| holds == Some(true)) {
+        Some(reason) => {
+            let doubts = [Reason::MachineFailed];
+            let standing = shown(phase, holds, phase.ok(), &doubts);
+            (standing, format!("not to be believed: {}", reason.text), phases::LATENCY)
         }
-        (Seen::Unclear, _) => (RequirementStatus::NotShown, found.why, phases::LATENCY),
-        (Seen::Misses | Seen::Overloaded, _) => {
-            (RequirementStatus::NotMet, found.why, phases::LATENCY)
-        }
+        None => (shown(phase, holds, phase.ok(), &[]), why, phases::LATENCY),
     }
 }
 
@@ -334,12 +338,8 @@ fn killed(run: &StoreRun) -> Decided {
     // Errors until the end: it never came back.
     let went_on =
         run.status == Status::Complete && last < phase.wall_ns.saturating_sub(500_000_000);
-    let standing = match (lost, read_back, went_on) {
-        (0, true, true) => RequirementStatus::Met,
-        (0, false, true) => RequirementStatus::NotShown,
-        _ => RequirementStatus::NotMet,
-    };
-    (standing, told, phases::KILLED)
+    let doubts: &[Reason] = if read_back { &[] } else { &[Reason::NotReadBack] };
+    (shown(phase, Some(lost == 0 && went_on), phase.ok(), doubts), told, phases::KILLED)
 }
 
 fn added(run: &StoreRun) -> Decided {
@@ -352,28 +352,29 @@ fn added(run: &StoreRun) -> Decided {
     };
     match phase.faults.iter().find(|fault| fault.kind() == Some(&ADD)) {
         None => (RequirementStatus::NotShown, "no node was added".to_owned(), phases::ADDED),
-        Some(fault) => match (&fault.error, phase.unsuccessful(), wrong(run, phase)) {
-            (Some(error), ..) => (RequirementStatus::NotShown, error.clone(), phases::ADDED),
-            (None, 0, 0) => {
-                (RequirementStatus::Met, "added without an error".to_owned(), phases::ADDED)
-            }
-            (None, errors, wrong) => {
-                let why = format!("added with {errors} errors and {wrong} wrong reads");
-                (RequirementStatus::NotMet, why, phases::ADDED)
-            }
-        },
+        Some(FaultResult { error: Some(why), .. }) => {
+            (shown(phase, None, 0, &[Reason::FaultNotDone]), why.clone(), phases::ADDED)
+        }
+        Some(_) => {
+            let (errors, wrong) = (phase.unsuccessful(), wrong(run, phase));
+            let why = match (errors, wrong) {
+                (0, 0) => "added without an error".to_owned(),
+                _ => format!("added with {errors} errors and {wrong} wrong reads"),
+            };
+            let holds = Some(errors == 0 && wrong == 0);
+            (shown(phase, holds, phase.ok(), &[]), why, phases::ADDED)
+        }
     }
 }
 
 fn budget(required: &Requirements, month: Option<f64>) -> Decided {
     let most = required.budget.as_ref().map_or(0.0, |budget| budget.month);
-    match month {
-        None => {
-            (RequirementStatus::NotShown, "no servers are stated for this store".to_owned(), "")
-        }
-        Some(month) if month <= most => (RequirementStatus::Met, format!("{month:.2} a month"), ""),
-        Some(month) => (RequirementStatus::NotMet, format!("{month:.2} a month"), ""),
-    }
+    let told = match month {
+        None => "no servers are stated for this store".to_owned(),
+        Some(month) => format!("{month:.2} a month"),
+    };
+    let evidence = Evidence::of_condition(None, month.map(|month| month <= most), 1, &[]);
+    (RequirementStatus::of(evidence.status()), told, "")
 }
 
 #[cfg(test)]

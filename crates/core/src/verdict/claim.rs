@@ -49,16 +49,6 @@ impl ClaimStatus {
         }
     }
 
-    /// How something stands that holds, does not, or is not decided.
-    #[must_use]
-    pub fn of(holds: Option<bool>) -> ClaimStatus {
-        match holds {
-            Some(true) => ClaimStatus::Confirmed,
-            Some(false) => ClaimStatus::Refuted,
-            None => ClaimStatus::Inconclusive,
-        }
-    }
-
     /// The status of evidence that a claim stands like this.
     #[must_use]
     pub fn status(self) -> EvidenceStatus {
@@ -99,6 +89,5 @@ mod tests {
         assert_eq!(ClaimStatus::of_all([Confirmed, Inconclusive]), Inconclusive);
         assert_eq!(ClaimStatus::of_all([Inconclusive, Refuted, Confirmed]), Refuted);
         assert_eq!(ClaimStatus::of_all([]), Inconclusive, "nothing was looked at");
-        assert_eq!([None, Some(true)].map(ClaimStatus::of), [Inconclusive, Confirmed]);
     }
 }

@@ -1,6 +1,7 @@
 //! How a suite's claims about two deployments of a store stand: each is a change, and holds if the whole
 //! interval of what was measured does.
 
+use kvdyno_core::evidence::{Evidence, Reason};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{Amount, Claim, ClaimStatus, Condition};
 
@@ -48,43 +49,55 @@ pub(super) fn of_claim(comparison: &Comparison, claim: &Claim) -> ClaimResult {
 }
 
 fn of_condition(comparison: &Comparison, condition: &Condition) -> Vec<ConditionResult> {
-    let undecided = |phase: Option<&PhaseComparison>, why: String| ConditionResult {
-        condition: condition.to_string(),
-        phase: phase.map(|phase| phase.name.clone()),
-        standing: ClaimStatus::Inconclusive,
-        figure: None,
-        stake: 1,
-        measured: String::new(),
-        why,
-    };
     let phases: Vec<&PhaseComparison> = match asked(comparison, condition) {
         Ok(phases) => phases.collect(),
-        Err(error) => return vec![undecided(None, error.to_string())],
+        Err(error) => return vec![told(condition, None, None, error.to_string())],
     };
     if phases.is_empty() {
-        return vec![undecided(None, "no such phase came to its end on both sides".to_owned())];
+        let why = "no such phase came to its end on both sides".to_owned();
+        return vec![told(condition, None, None, why)];
     }
     let of_phase = |phase: &&PhaseComparison| {
         let figures = std::slice::from_ref(figure(condition));
         let Some(both) = phase.both(condition.subject.operations, figures) else {
-            return undecided(Some(phase), "no such operations on both sides".to_owned());
+            return told(condition, Some(phase), None, "no such operations on both sides".to_owned());
         };
         let difference = Difference::of(figure(condition), &both.first[0], &both.second[0], 1);
-        let told = undecided(Some(phase), String::new());
-        let measured = measured_text(&difference, condition.bound);
-        match (comparison.invalid, difference.holds(condition.operator, condition.bound)) {
-            (true, _) => {
-                ConditionResult { measured, why: "a measurement is invalid".to_owned(), ..told }
-            }
-            (false, None) => {
-                ConditionResult { measured, why: "too noisy to tell".to_owned(), ..told }
-            }
-            (false, holds) => {
-                ConditionResult { measured, standing: ClaimStatus::of(holds), ..told }
-            }
-        }
+        let why = match comparison.invalid {
+            true => "a measurement is invalid",
+            false => "too noisy to tell",
+        };
+        told(condition, Some(phase), Some((difference, comparison.invalid)), why.to_owned())
     };
     phases.iter().map(of_phase).collect()
+}
+
+/// A condition as it is told of a phase, by the difference there, if there is one, and whether a measurement is invalid.
+/// `why` it is not shown, if it is not.
+fn told(
+    condition: &Condition,
+    phase: Option<&PhaseComparison>,
+    measured: Option<(Difference, bool)>,
+    why: String,
+) -> ConditionResult {
+    let phase = phase.map(|phase| phase.name.as_str());
+    let holds = measured
+        .as_ref()
+        .and_then(|(difference, _)| difference.holds(condition.operator, condition.bound));
+    let is_invalid = measured.as_ref().is_some_and(|(_, is_invalid)| *is_invalid);
+    let doubts: &[Reason] = if is_invalid { &[Reason::MachineFailed] } else { &[] };
+    let status = Evidence::of_condition(phase, holds, 1, doubts).status();
+    ConditionResult {
+        condition: condition.to_string(),
+        phase: phase.map(str::to_owned),
+        standing: ClaimStatus::from(status),
+        figure: None,
+        stake: 1,
+        measured: measured.map_or_else(String::new, |(difference, _)| {
+            measured_text(&difference, condition.bound)
+        }),
+        why: if status.reason().is_some() { why } else { String::new() },
+    }
 }
 
 /// The difference, and if it is asked for in the figure's own unit, in that too.

@@ -1,6 +1,7 @@
 //! Conditions on a comparison: gates (`--fail-on`), which a release must not run into, and
 //! requirements (`--needs`), beside which a difference matters or not.
 
+use kvdyno_core::evidence::{Evidence, EvidenceStatus};
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant, small};
 use kvdyno_core::verdict::{Amount, Condition, ConditionFigure, Operations, Operator};
 use serde::Serialize;
@@ -21,6 +22,25 @@ pub enum Outcome {
     Failed,
     /// Too noisy to tell.
     NotShown,
+}
+
+impl Outcome {
+    /// What evidence of a condition comes to that is asked for: a requirement.
+    fn of(status: EvidenceStatus) -> Outcome {
+        match status {
+            EvidenceStatus::Confirmed => Outcome::Passed,
+            EvidenceStatus::Refuted => Outcome::Failed,
+            EvidenceStatus::Inconclusive(_)
+            | EvidenceStatus::NothingToShow
+            | EvidenceStatus::Observed => Outcome::NotShown,
+        }
+    }
+
+    /// Of a requirement that `holds` in a phase, or not, if that can be told; a gate is the requirement that what it
+    /// forbids is not there.
+    fn of_requirement(phase: &PhaseComparison, holds: Option<bool>) -> Outcome {
+        Outcome::of(Evidence::of_condition(Some(&phase.name), holds, 1, &[]).status())
+    }
 }
 
 /// A gate in a phase.
@@ -75,15 +95,15 @@ pub fn gate(
             continue;
         };
         let difference = Difference::of(figure(condition), &both.first[0], &both.second[0], 1);
-        let outcome = match condition.bound {
+        let is_there = match condition.bound {
             Amount::Change(bound) | Amount::Shift(bound) => {
                 by_change(condition, &difference, bound)
             }
             Amount::Value(bound) => {
-                let ends = ends(figure(condition), &both, 1);
-                by_ends(condition.operator, ends, bound, [Outcome::Failed, Outcome::Passed])
+                by_ends(condition.operator, ends(figure(condition), &both, 1), bound)
             }
         };
+        let outcome = Outcome::of_requirement(phase, is_there.map(|is_there| !is_there));
         results.push(GateResult {
             condition: condition.to_string(),
             phase: phase.name.clone(),
@@ -118,8 +138,8 @@ pub fn need(
             continue;
         };
         let judged = |side: usize| {
-            let ends = ends(figure, &both, side);
-            by_ends(condition.operator, ends, bound, [Outcome::Passed, Outcome::Failed])
+            let holds = by_ends(condition.operator, ends(figure, &both, side), bound);
+            Outcome::of_requirement(phase, holds)
         };
         let (first, second) = (judged(0), judged(1));
         results.push(NeedResult {
@@ -179,25 +199,23 @@ fn some<T>(
     Err(CompareError::NotThere { condition: condition.to_string(), known })
 }
 
-/// It fails where the interval excludes no change and the change is beyond the bound.
-fn by_change(condition: &Condition, difference: &Difference, bound: f64) -> Outcome {
+/// Whether a change beyond the bound is there: where the interval excludes no change, and the change is; `None` where it
+/// is too noisy to tell.
+fn by_change(condition: &Condition, difference: &Difference, bound: f64) -> Option<bool> {
     let holds = |change: f64| {
         condition.operator.holds(difference.less_first(change, condition.bound), bound)
     };
     match (difference.shown, difference.change) {
-        (Shown::Better | Shown::Worse, Some(change)) if holds(change) => Outcome::Failed,
+        (Shown::Better | Shown::Worse, Some(change)) if holds(change) => Some(true),
         // No ratio: one side has no bound at all.
         (Shown::Worse, None) => {
-            match difference.is_boundless() && condition.operator.holds(f64::INFINITY, bound) {
-                true => Outcome::Failed,
-                false => Outcome::Passed,
-            }
+            Some(difference.is_boundless() && condition.operator.holds(f64::INFINITY, bound))
         }
         (Shown::TooNoisy, _) => match (difference.low, difference.high) {
-            (Some(low), Some(high)) if !holds(low) && !holds(high) => Outcome::Passed,
-            _ => Outcome::NotShown,
+            (Some(low), Some(high)) if !holds(low) && !holds(high) => Some(false),
+            _ => None,
         },
-        _ => Outcome::Passed,
+        _ => Some(false),
     }
 }
 
@@ -214,19 +232,11 @@ fn ends(figure: &ConditionFigure, both: &Both, side: usize) -> Option<(f64, f64)
     }
 }
 
-/// `outcomes` are those of a condition that holds for the whole interval, and for nothing of it.
-fn by_ends(
-    operator: Operator,
-    ends: Option<(f64, f64)>,
-    bound: f64,
-    outcomes: [Outcome; 2],
-) -> Outcome {
-    let Some((low, high)) = ends else { return Outcome::NotShown };
-    match (operator.holds(low, bound), operator.holds(high, bound)) {
-        (true, true) => outcomes[0],
-        (false, false) => outcomes[1],
-        _ => Outcome::NotShown,
-    }
+/// Whether it holds: for the whole interval, or for nothing of it; else `None`.
+fn by_ends(operator: Operator, ends: Option<(f64, f64)>, bound: f64) -> Option<bool> {
+    let (low, high) = ends?;
+    let [low, high] = [low, high].map(|end| operator.holds(end, bound));
+    (low == high).then_some(low)
 }
 
 fn need_text(comparison: &Comparison, condition: &Condition, outcomes: [Outcome; 2]) -> String {

@@ -17,7 +17,7 @@ fn durability_status(run: &StoreRun) -> EvidenceStatus {
         Durability::PowerLoss => (power(), kill()),
     };
     match lesser {
-        Some(EvidenceStatus::Refuted) => EvidenceStatus::Refuted,
+        Some(refuted @ EvidenceStatus::Refuted) => refuted,
         _ => gravest.unwrap_or(EvidenceStatus::NothingToShow),
     }
 }
