@@ -243,8 +243,7 @@ impl Evidence {
         stake: u64,
         doubts: &[Reason],
     ) -> Evidence {
-        let mut evidence =
-            Evidence::of(Claimed::Condition, phase, Some(FaultModel::default()));
+        let mut evidence = Evidence::of(Claimed::Condition, phase, Some(FaultModel::default()));
         let is_believed = !doubts.contains(&Reason::MachineFailed);
         match holds {
             None => evidence.bar(Reason::NotKnown),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::stamp::{SeenStamp, WriterRun};
 use crate::measure::Nanos;
 use crate::store::OperationId;
 
@@ -201,8 +202,25 @@ impl Tally {
         self.anomalies.iter().sum()
     }
 
+    /// A value that a run wrote which began later than that of session `ours`.
+    #[cold]
+    pub(super) fn of_newer_run(&mut self, seen: Option<SeenStamp>, ours: u32) {
+        self.stamp_only += 1;
+        self.other_run += 1;
+        self.note_writer(seen, ours);
+    }
+
+    /// A value that is not right here: if another run than that of session `ours` wrote it, that is kept.
+    #[cold]
+    pub(super) fn note_writer(&mut self, seen: Option<SeenStamp>, ours: u32) {
+        let is_other = |run| matches!(run, WriterRun::Earlier | WriterRun::Newer);
+        if let Some(seen) = seen.filter(|seen| is_other(seen.session())) {
+            self.found_of(OtherWriter { session: seen.writer(ours), reads: 1 });
+        }
+    }
+
     /// Reads found values of another run.
-    pub(super) fn found_of(&mut self, other: OtherWriter) {
+    fn found_of(&mut self, other: OtherWriter) {
         let has_room = self.other_writers.len() < MOST_WRITERS;
         match self.other_writers.iter_mut().find(|known| known.session == other.session) {
             Some(known) => known.reads += other.reads,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Behind, OtherWriter, Tally};
+use super::anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Behind, Tally};
 use super::history::{Kept, Sample, Scribe};
 use super::judgement::{self, Judgement, WriteEnd, WriteKind};
 use super::ledger::{Ledger, WriteTicket};
@@ -532,14 +532,10 @@ impl Examiner {
                 self.missing.expected();
             }
             Judgement::Unknown => self.tally.unknown += 1,
-            Judgement::OtherRun => {
-                self.tally.stamp_only += 1;
-                self.tally.other_run += 1;
-                self.note_writer(seen);
-            }
+            Judgement::OtherRun => self.tally.of_newer_run(seen, self.by.dataset.session),
             Judgement::Illegal { kind, floor, next, behind } => {
                 self.tally.judged += 1;
-                self.note_writer(seen);
+                self.tally.note_writer(seen, self.by.dataset.session);
                 self.missing.demanded();
                 let earlier = seen.is_some_and(|seen| seen.session() == WriterRun::Earlier);
                 let detail = match (kind, seen) {
@@ -554,17 +550,6 @@ impl Examiner {
                 }
                 self.note(read, kind, field, version, bounds, detail.to_owned());
             }
-        }
-    }
-
-    /// A value that is not right here: if another run wrote it, that is kept.
-    #[cold]
-    fn note_writer(&mut self, seen: Option<SeenStamp>) {
-        let of_other =
-            |seen: &SeenStamp| matches!(seen.session(), WriterRun::Earlier | WriterRun::Newer);
-        if let Some(seen) = seen.filter(of_other) {
-            let session = seen.writer(self.by.dataset.session);
-            self.tally.found_of(OtherWriter { session, reads: 1 });
         }
     }
 

@@ -131,7 +131,6 @@ pub struct SeenStamp(u64);
 
 impl SeenStamp {
     const FABRICATED: u64 = 1 << 34;
-    /// Where it says how far the writer's session is from this run's.
     const APART: u32 = 35;
 
     #[inline]
@@ -139,13 +138,7 @@ impl SeenStamp {
         SeenStamp(u64::from(version) | (session as u64) << 32)
     }
 
-    /// The same by a session that is so far from this run's: 310 days can be told, what is further is not.
-    #[inline]
-    fn by(self, apart: i32) -> SeenStamp {
-        SeenStamp(self.0 | (apart as u64) << SeenStamp::APART)
-    }
-
-    /// Returns the session that wrote the value, of a run whose own session is `ours`.
+    /// Returns the session that wrote the value, of a run whose own session is `ours`, if they are within 310 days.
     #[must_use]
     pub fn writer(self, ours: u32) -> u32 {
         ours.wrapping_add((self.0 as i64 >> SeenStamp::APART) as u32)
@@ -548,11 +541,12 @@ fn stamped_length(bytes: &[u8]) -> Option<usize> {
 
 #[inline]
 fn seen(version: u32, session: u32, expected: &Expected<'_>) -> SeenStamp {
-    match session.wrapping_sub(expected.session) as i32 {
-        0 => SeenStamp::of(version, WriterRun::Ours),
-        apart @ ..0 => SeenStamp::of(version, WriterRun::Earlier).by(apart),
-        apart => SeenStamp::of(version, WriterRun::Newer).by(apart),
+    let apart = session.wrapping_sub(expected.session) as i32;
+    if apart == 0 {
+        return SeenStamp::of(version, WriterRun::Ours);
     }
+    let run = if apart < 0 { WriterRun::Earlier } else { WriterRun::Newer };
+    SeenStamp(SeenStamp::of(version, run).0 | (apart as u64) << SeenStamp::APART)
 }
 
 #[inline]

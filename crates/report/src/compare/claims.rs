@@ -60,7 +60,12 @@ fn of_condition(comparison: &Comparison, condition: &Condition) -> Vec<Condition
     let of_phase = |phase: &&PhaseComparison| {
         let figures = std::slice::from_ref(figure(condition));
         let Some(both) = phase.both(condition.subject.operations, figures) else {
-            return told(condition, Some(phase), None, "no such operations on both sides".to_owned());
+            return told(
+                condition,
+                Some(phase),
+                None,
+                "no such operations on both sides".to_owned(),
+            );
         };
         let difference = Difference::of(figure(condition), &both.first[0], &both.second[0], 1);
         let why = match comparison.invalid {
