@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// Those of this process that go on.
 static HELD: Mutex<BTreeMap<u32, UnixListener>> = Mutex::new(BTreeMap::new());
-/// Those of other processes that were seen to go on since this one drew its first.
+/// Those of other processes that were seen to go on since this one drew its last.
 static SEEN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 /// Draws a number that grows with time, so that this run's writes can be told from those of earlier runs and of later
@@ -38,6 +38,8 @@ pub fn session_number() -> u32 {
     while number.wrapping_sub(due()) as i32 >= 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
+    // A trial's neighbour that has ended is none of the next trial.
+    locked(&SEEN).clear();
     number
 }
 
@@ -46,7 +48,7 @@ pub fn end_session(number: u32) {
     locked(&HELD).remove(&number);
 }
 
-/// Keeps those writers whose runs were seen to go on since this process drew its first number.
+/// Keeps those writers whose runs were seen to go on since this process drew its last number.
 pub fn keep_proven(writers: &mut Vec<OtherWriter>) {
     if writers.is_empty() {
         return;
