@@ -223,14 +223,22 @@ impl Image {
         self.below.as_ref().map(Device::pid)
     }
 
-    /// From now on nothing is written: neither what the file system has in memory, nor its journal.
+    /// From now on nothing is written: neither what the file system has in memory, nor its journal. XFS shuts itself down
+    /// when its journal cannot be written, and opens nothing from then on, its root neither: there is nothing left to do.
     ///
     /// # Errors
     /// What the system says.
     pub fn shut_down(&self, folder: &Path) -> io::Result<()> {
-        let root = File::open(folder)?;
+        let root = match File::open(folder) {
+            Err(error) if self.has_shut_itself(&error) => return Ok(()),
+            opened => opened?,
+        };
         // SAFETY: the call reads one number.
         Ok(unsafe { ioctl(&root, Setter::<FS_IOC_SHUTDOWN, u32>::new(NO_LOG_FLUSH)) }?)
+    }
+
+    fn has_shut_itself(&self, error: &io::Error) -> bool {
+        self.system == FileSystem::Xfs && error.raw_os_error() == Some(Errno::IO.raw_os_error())
     }
 
     /// Unmounts it, now that whoever used it is gone, and waits until its device is free, so that nothing of

@@ -349,6 +349,25 @@ fn no_flush_ends_once_flushes_are_held() {
     disks.mount_again(&folders).unwrap();
 }
 
+/// As after an error that its journal met: its root cannot be opened any more, and its power can be cut all the same.
+#[test]
+#[ignore = "needs mounts and devices"]
+fn the_power_of_a_file_system_that_shut_itself_down_is_cut() {
+    for system in [FileSystem::Xfs, FileSystem::Ext4] {
+        let (mut disks, _root, folder) = disk(system, false);
+        let folders = [folder.clone()];
+        overwrite(&folder, b'a', true).unwrap();
+        for _ in 0..2 {
+            let held = disks.hold(&folders).unwrap();
+            disks.shut_down(&folders, held, Lose::Unwritten, 1).unwrap();
+        }
+        assert!(overwrite(&folder, b'b', true).is_err(), "it is down");
+        disks.unmount(&folders).unwrap();
+        disks.mount_again(&folders).unwrap();
+        overwrite(&folder, b'c', true).unwrap();
+    }
+}
+
 /// What is refused is refused to whoever asks, and what rots is told.
 #[test]
 #[ignore = "needs mounts and devices"]

@@ -103,7 +103,7 @@ fn a_full_folder_of_disk_images_is_the_machines_trouble_and_no_stores() {
     let bench = Bench::new();
     let suite = inserts(&bench, 5);
     let run = format!("kvdyno run {suite} --quiet --out out --testbed '{words}'");
-    let fill = "while [ ! -s out/timeline.csv ]; do sleep 0.1; done; ! cat /dev/zero > disk/filler";
+    let fill = "until grep -q ,inserts, out/timeline.csv; do sleep 0.1; done 2> log; ! cat /dev/zero > disk/filler";
     let (code, told) = on_disk(&bench, "80m", &format!("{{ ({fill}) & {run}; }}"));
     // A build of the tests is INVALID.
     assert_eq!(code, 2, "{told}");
