@@ -155,7 +155,7 @@ struct Points {
 pub enum Change {
     /// Nothing that it shows.
     Nothing,
-    /// How the run stands now.
+    /// The strip at its head, which tells how the run stands.
     Now,
     /// The charts of the phase that runs have more points: so many stay of the timeline.
     Points(usize),
@@ -188,7 +188,7 @@ impl LiveRun {
         change
     }
 
-    /// What viewers are to be told of the last event, if anything, as JSON.
+    /// Returns what viewers are to be told of the last event, if anything, as JSON.
     pub fn tell(&mut self, change: Change) -> Option<String> {
         let mut message = Message { charts: None, points: None, tables: false, now: self.now() };
         match change {

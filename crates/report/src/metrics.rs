@@ -224,7 +224,7 @@ impl Metrics {
         labels
     }
 
-    /// What gauges show of a phase ends with it.
+    /// Ends the gauges of a phase: they would be summed with those of the next.
     fn end_gauges(&mut self) {
         [BACKLOG, CPU, MEMORY].into_iter().for_each(|gauge| self.gauges[gauge].clear());
     }

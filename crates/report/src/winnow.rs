@@ -188,7 +188,7 @@ fn wrong(run: &StoreRun, phase: &PhaseResult) -> u64 {
     read.map_or(0, |read| read.examined() - read.kept)
 }
 
-/// What is shown of a requirement by a phase: whether it `holds`, if that can be told, of how much that was asked, and what
+/// Returns what a phase shows of a requirement: whether it `holds`, if that can be told, of how much that was asked, and what
 /// keeps it from being shown.
 fn shown(
     phase: &PhaseResult,

@@ -12,9 +12,9 @@ const JUDGED: [(&str, &[&str]); 4] = [
     ("RequirementStatus::", &["report/src/winnow.rs"]),
     ("Outcome::", &["report/src/compare/gates.rs"]),
 ];
-/// What shows that something holds, or does not.
+/// Statuses that are decided.
 const DECIDED: [&str; 6] = ["Confirmed", "Refuted", "Met", "NotMet", "Passed", "Failed"];
-/// What stands before a value, not before a pattern.
+/// Texts that stand before a value, not before a pattern.
 const GIVEN: [&str; 5] = ["=> ", "standing: ", "return ", "outcome: ", "{ "];
 
 /// Returns the lines of a source file, tests left out, that judge by themselves.

@@ -25,7 +25,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// What evidence of a condition comes to that is asked for: a requirement.
+    /// Returns the outcome of a requirement whose evidence comes to this status.
     fn of(status: EvidenceStatus) -> Outcome {
         match status {
             EvidenceStatus::Confirmed => Outcome::Passed,
@@ -199,7 +199,7 @@ fn some<T>(
     Err(CompareError::NotThere { condition: condition.to_string(), known })
 }
 
-/// Whether a change beyond the bound is there: where the interval excludes no change, and the change is; `None` where it
+/// Returns true if a change beyond the bound is there: where the interval excludes no change, and the change is; `None` where it
 /// is too noisy to tell.
 fn by_change(condition: &Condition, difference: &Difference, bound: f64) -> Option<bool> {
     let holds = |change: f64| {
@@ -232,7 +232,7 @@ fn ends(figure: &ConditionFigure, both: &Both, side: usize) -> Option<(f64, f64)
     }
 }
 
-/// Whether it holds: for the whole interval, or for nothing of it; else `None`.
+/// Returns true if it holds for the whole interval, false if for nothing of it, else `None`.
 fn by_ends(operator: Operator, ends: Option<(f64, f64)>, bound: f64) -> Option<bool> {
     let (low, high) = ends?;
     let [low, high] = [low, high].map(|end| operator.holds(end, bound));

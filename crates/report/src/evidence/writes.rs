@@ -107,7 +107,7 @@ impl Question {
         })
     }
 
-    /// What the account at the end of a phase says: as a whole and, where it cannot see all, of the inserts and deletes of
+    /// Returns what the account at the end of a phase says: as a whole and, where it cannot see all, of the inserts and deletes of
     /// the phases in question by themselves.
     fn pieces(&self, history: &History<'_>, at: usize) -> Vec<Evidence> {
         let Some(account) = &history.run.phases[at].writes else { return Vec::new() };

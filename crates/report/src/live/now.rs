@@ -166,7 +166,7 @@ impl Now {
     }
 }
 
-/// What the run does, and of several trials which one it is: the page shows no other.
+/// Describes what the run does, and of several trials which one it is: the page shows no other.
 fn activity(live: &LiveRun) -> String {
     match live.fold.result().and_then(|result| result.trial) {
         Some(TrialNumber { number, of }) => {

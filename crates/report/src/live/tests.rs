@@ -1,4 +1,4 @@
-//! What viewers of a run are told while it lasts.
+//! Tests of what viewers of a run are told while it lasts.
 
 use super::*;
 use crate::sample;

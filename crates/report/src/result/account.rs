@@ -277,7 +277,7 @@ pub struct InsertAccount {
     pub lost: u64,
 }
 
-/// What became of the deletes of one phase.
+/// Account of the deletes of one phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DeleteAccount {

@@ -46,7 +46,7 @@ pub struct CutResult {
     /// Writes since the disk's last flush, or sectors of them, of which the cut decided what stays; `None` where the disk
     /// keeps all that it was handed.
     pub undecided: Option<u64>,
-    /// What it took of what disks had been handed and had not flushed: `unwritten` is nothing, `some`, `torn` and
+    /// Part that it took of what disks had been handed and had not flushed: `unwritten` is nothing, `some`, `torn` and
     /// `unflushed` as faults say it. `None` in results of versions that did not keep it.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
