@@ -81,7 +81,7 @@ pub struct Assignment {
 }
 
 /// What a worker did; `None` if it was sent home before the start.
-pub struct Carried(Option<WorkerReport>);
+pub struct Carried(Option<Box<WorkerReport>>);
 
 /// A worker thread's whole life. `load` carries what is assigned, with clients of the store.
 pub(super) fn carry(
@@ -94,7 +94,7 @@ pub(super) fn carry(
     }
     // A panic in a driver must not leave the phase's thread waiting.
     let report = match catch_unwind(AssertUnwindSafe(|| load(assignment))) {
-        Ok(Ok(Carried(Some(ended)))) => Report::Ended(Box::new(ended)),
+        Ok(Ok(Carried(Some(ended)))) => Report::Ended(ended),
         Ok(Ok(Carried(None))) => return,
         Ok(Err(error)) => Report::Refused(error),
         Err(_) => Report::Refused(LoadError::Panicked),
@@ -225,7 +225,7 @@ impl Assignment {
         self.seats.iter().map(|seat| seat.connections * seat.slots).sum()
     }
 
-    fn end(&self, worker: Worker, begun: Begun, took: ThreadTime, spun: Nanos) -> WorkerReport {
+    fn end(&self, worker: Worker, begun: Begun, took: ThreadTime, spun: Nanos) -> Box<WorkerReport> {
         let end = now();
         let spun = Duration::from_nanos(spun);
         let used = WorkerUse {
@@ -237,7 +237,8 @@ impl Assignment {
             in_store: Duration::ZERO,
             clients: self.clients(),
         };
-        worker.finish(end, self.worker, used)
+        // The runtime moves the output of the future that it runs at each of its turns.
+        Box::new(worker.finish(end, self.worker, used))
     }
 }
 
