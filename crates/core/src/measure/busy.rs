@@ -5,12 +5,13 @@ use std::fs;
 use std::time::Duration;
 
 use super::procfs::{ProcessCounters, parse_network_of};
+use super::thread_time::{ThreadTime, waited};
 
 /// What threads and links had done at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Busy {
-    /// Processor time of each thread of each server.
-    threads: Vec<BTreeMap<u32, Duration>>,
+    /// What each thread of each server had of its processors.
+    threads: Vec<BTreeMap<u32, ThreadTime>>,
     /// Bytes received and sent by each link whose speed is known, with that speed in bytes a second.
     links: BTreeMap<String, (u64, u64, f64)>,
 }
@@ -23,11 +24,27 @@ impl Busy {
     /// Share of `span` that the busiest thread of a server worked since; `None` if it is not the same
     /// process any more.
     pub(super) fn busiest_thread(&self, then: &Busy, server: usize, span: Duration) -> Option<f64> {
+        self.most(then, server, span, |time| time.cpu)
+    }
+
+    /// Share of `span` that the thread of a server that waited longest for a processor waited since; `None` if it is not
+    /// the same process any more.
+    pub(super) fn longest_wait(&self, then: &Busy, server: usize, span: Duration) -> Option<f64> {
+        self.most(then, server, span, |time| time.waited)
+    }
+
+    fn most(
+        &self,
+        then: &Busy,
+        server: usize,
+        span: Duration,
+        of: fn(ThreadTime) -> Duration,
+    ) -> Option<f64> {
         let (before, after) = (self.threads.get(server)?, then.threads.get(server)?);
-        let worked = |(thread, time): (&u32, &Duration)| {
-            time.saturating_sub(before.get(thread).copied().unwrap_or_default())
+        let since = |(thread, time): (&u32, &ThreadTime)| {
+            of(time.since(before.get(thread).copied().unwrap_or_default()))
         };
-        let most = after.iter().map(worked).max()?;
+        let most = after.iter().map(since).max()?;
         (!span.is_zero()).then(|| most.as_secs_f64() / span.as_secs_f64())
     }
 
@@ -43,13 +60,15 @@ impl Busy {
     }
 }
 
-fn threads_of(pid: u32) -> BTreeMap<u32, Duration> {
+fn threads_of(pid: u32) -> BTreeMap<u32, ThreadTime> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let thread = |entry: fs::DirEntry| {
         let number = entry.file_name().to_str()?.parse().ok()?;
         let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
         let counters = ProcessCounters::parse(&stat)?;
-        Some((number, counters.user + counters.system))
+        let schedstat = fs::read_to_string(entry.path().join("schedstat")).unwrap_or_default();
+        let waited = waited(&schedstat).unwrap_or_default();
+        Some((number, ThreadTime { cpu: counters.user + counters.system, waited }))
     };
     entries.filter_map(thread).collect()
 }

@@ -97,6 +97,9 @@ pub struct ServerUse {
     /// Share of the time that its busiest thread worked; `None` if the process was not the same at both
     /// ends.
     pub busiest_thread: Option<f64>,
+    /// Share of the time that one of its threads waited for a processor: of the one that waited longest.
+    #[serde(default)]
+    pub longest_wait: Option<f64>,
 }
 
 /// A process that a server started meanwhile: Redis writes snapshots and rewrites its file in one.
@@ -270,6 +273,7 @@ impl Sampler {
             // The threads of another process are not those that were looked at.
             if self.servers.get(index) == Some(&server.pid) {
                 server.busiest_thread = self.began.busiest_thread(&ended, index, summary.span);
+                server.longest_wait = self.began.longest_wait(&ended, index, summary.span);
             }
         }
         let interrupts = neighbours::interrupts().saturating_sub(self.interrupts);
@@ -465,7 +469,7 @@ fn server_use(samples: &[Sample], index: usize, pid: u32) -> ServerUse {
         ProcessUse::between(first, last, peak, Duration::from_nanos(to - from).as_secs_f64())
     });
     let alive = samples.last().is_some_and(|s| matches!(s.servers.get(index), Some(Some(_))));
-    ServerUse { pid, used, alive, busiest_thread: None }
+    ServerUse { pid, used, alive, busiest_thread: None, longest_wait: None }
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ impl Waiting {
 }
 
 /// The second figure of Linux's schedstat, ns (Documentation/scheduler/sched-stats.rst).
-fn waited(schedstat: &str) -> Option<Duration> {
+pub(super) fn waited(schedstat: &str) -> Option<Duration> {
     schedstat.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 

@@ -10,13 +10,16 @@ use super::drift;
 use super::least::Basis;
 use super::reason::{OwnDelays, Reason};
 use crate::measure::{
-    KindTotal, LEAST_TICKS, Nanos, PhaseMeasure, ResourceSummary, SLOT, Settling, Stretch,
+    KindTotal, LEAST_TICKS, Nanos, PhaseMeasure, ResourceSummary, SLOT, Settling, Stretch, WorkerUse,
 };
 use crate::store::{Consistency, Threading};
 use crate::workload::{GroupPlan, Kind, PhasePlan};
 
 /// Lateness in sending that no one need care about, ns: a timer's own wake-up takes as long.
 const LAG_IGNORED: u64 = 100_000;
+/// Where other programs took less of the processors' time, what threads waited for is each other: the system itself takes
+/// as much.
+const LEAST_OTHERS: f64 = 0.02;
 /// Where more than this share failed, clients waited between attempts: idle ones are explained.
 const BACK_OFF_EXPLAINS: f64 = 0.001;
 
@@ -51,7 +54,7 @@ pub fn judge_phase(evidence: &Evidence<'_>) -> Vec<Reason> {
         found.extend([unexpected_misses(evidence), too_few_samples(evidence)]);
         found.extend([too_short(evidence), drift(evidence), never_settled(evidence)]);
         found.extend([littles_law(evidence), idle_clients(evidence)]);
-        found.extend([other_load(evidence), disturbed(evidence)]);
+        found.extend([other_load(evidence), waited_to_run(evidence), disturbed(evidence)]);
     }
     let enough = |reason: &Reason| {
         let least = reason.least();
@@ -400,6 +403,27 @@ fn other_load(evidence: &Evidence<'_>) -> Option<Reason> {
     let used = evidence.resources.filter(|_| !evidence.is_disturbed())?;
     let known = evidence.threading == Threading::InProcess || !used.servers.is_empty();
     used.others.filter(|_| known).map(|others| Reason::OtherLoad { others })
+}
+
+/// The direct evidence of other work, which needs no knowledge of who serves. In process, threads that wait for each
+/// other's processor wait for the store; and where the processes that serve are known and nobody else took time, threads
+/// of client and servers waited for each other.
+fn waited_to_run(evidence: &Evidence<'_>) -> Option<Reason> {
+    if evidence.threading == Threading::InProcess || evidence.is_disturbed() {
+        return None;
+    }
+    // What a quota of its own control group took is told as a standstill.
+    let throttled = evidence.measure.stalls.standstill(&evidence.measure.workers).throttled;
+    let share = |part: Duration, whole: Duration| part.as_secs_f64() / whole.as_secs_f64();
+    let workers = evidence.measure.workers.iter().filter(|worker| !worker.wall.is_zero());
+    let waited = |worker: &WorkerUse| share(worker.waited.saturating_sub(throttled), worker.wall);
+    let clients = workers.map(waited).reduce(f64::max)?;
+    let used = evidence.resources.filter(|used| !used.servers.is_empty());
+    let others = used.and_then(|used| used.others);
+    let servers = used.into_iter().flat_map(|used| &used.servers);
+    let servers = servers.filter_map(|server| server.longest_wait).reduce(f64::max);
+    let of_their_own = others.is_some_and(|others| others < LEAST_OTHERS);
+    (!of_their_own).then_some(Reason::WaitedToRun { clients, servers, others })
 }
 
 fn disturbed(evidence: &Evidence<'_>) -> Option<Reason> {

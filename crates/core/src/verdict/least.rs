@@ -65,7 +65,9 @@ impl Reason {
             Reason::Drift { .. } => (8, Basis::Intervals),
             Reason::NeverSettled { .. } => (12, Basis::Intervals),
             Reason::LittlesLaw { .. } | Reason::IdleClients { .. } => (100, Basis::Operations),
-            Reason::OtherLoad { .. } | Reason::Disturbed { .. } => (LEAST_TICKS, Basis::Ticks),
+            Reason::OtherLoad { .. } | Reason::WaitedToRun { .. } | Reason::Disturbed { .. } => {
+                (LEAST_TICKS, Basis::Ticks)
+            }
             // Gaps are facts, and too few of them are none (`measure::Stalls`).
             Reason::ClientStalled { .. }
             | Reason::UnexpectedMisses { .. }

@@ -153,6 +153,16 @@ pub enum Reason {
         /// Share of all processors' time.
         others: f64,
     },
+    /// Threads of the client, or of the servers, waited for a processor, and it is not known that they only waited for each
+    /// other.
+    WaitedToRun {
+        /// Share of its time that the client thread that waited longest waited.
+        clients: f64,
+        /// The same of the servers' threads, where their processes are known.
+        servers: Option<f64>,
+        /// Share of all processors' time that other programs took; `None` where the processes that serve are not known.
+        others: Option<f64>,
+    },
     /// Processor time was given to other virtual machines.
     Disturbed {
         /// Share of all processors' time.
@@ -278,6 +288,7 @@ impl Reason {
             Reason::LittlesLaw { .. } => "littles-law",
             Reason::IdleClients { .. } => "idle-clients",
             Reason::OtherLoad { .. } => "other-load",
+            Reason::WaitedToRun { .. } => "waited-to-run",
             Reason::Disturbed { .. } => "disturbed",
             Reason::Scaled { .. } => "scaled",
             Reason::AgentLost { .. } => "agent-lost",
@@ -328,7 +339,9 @@ impl Reason {
             }
             Reason::LittlesLaw { .. } => Bounds { invalid: Some(1.01), ..Bounds::default() },
             Reason::IdleClients { .. } => Bounds::suspect_below(0.50),
-            Reason::OtherLoad { .. } => Bounds::suspect_above(IDLE_OTHER_LOAD),
+            Reason::OtherLoad { .. } | Reason::WaitedToRun { .. } => {
+                Bounds::suspect_above(IDLE_OTHER_LOAD)
+            }
             // Two thirds themselves count.
             Reason::AgentUnlike { .. } => Bounds::suspect_above(0.66),
             Reason::ClocksUncertain { .. } => Bounds::suspect_above(0.25),
@@ -373,6 +386,9 @@ impl Reason {
                 (in_flight / f64::from(clients), Unit::Share)
             }
             Reason::OtherLoad { others } => (others, Unit::Share),
+            Reason::WaitedToRun { clients, servers, .. } => {
+                (servers.map_or(clients, |servers| clients.max(servers)), Unit::Share)
+            }
             Reason::Disturbed { steal } => (steal, Unit::Share),
             Reason::Scaled { scale } => (scale, Unit::Share),
             Reason::AgentLost { ref agents, .. } => (agents.len() as f64, Unit::Count),
@@ -460,6 +476,9 @@ impl Reason {
                 let others = self.percent();
                 format!("{others} of the processors' time went to other programs on this machine")
             }
+            Reason::WaitedToRun { clients, servers, others } => {
+                delays::waited_text(clients, servers, others)
+            }
             Reason::Disturbed { .. } => {
                 self.percent() + " of the processors' time went to other virtual machines (steal)"
             }
@@ -489,6 +508,7 @@ impl Reason {
             | Reason::LateSends { .. }
             | Reason::BeginLate { .. }
             | Reason::OtherLoad { .. }
+            | Reason::WaitedToRun { .. }
             | Reason::Disturbed { .. } => true,
             _ => false,
         }

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use super::*;
 use crate::measure::{
-    ErrorSummary, Interval, OldRecords, ProcessUse, Series, Stalls, StopReason, Stretch, WorkerUse,
+    ErrorSummary, Interval, OldRecords, ProcessUse, Series, ServerUse, Stalls, StopReason, Stretch, WorkerUse,
     latency_histogram,
 };
 use crate::store::{
@@ -45,6 +45,19 @@ fn healthy() -> Phase {
     phase.set_gets(100_000, 0);
     phase.measure.tally = Tally { reads: 100_000, judged: 100_000, ..Tally::default() };
     phase
+}
+
+/// The same, by servers on this machine whose threads waited so long for a processor, beside other programs.
+fn served(waits: &[f64], others: Option<f64>) -> Phase {
+    let server = |longest_wait: &f64| ServerUse {
+        pid: 7,
+        used: None,
+        alive: true,
+        busiest_thread: None,
+        longest_wait: Some(*longest_wait),
+    };
+    let servers = waits.iter().map(server).collect();
+    Phase { resources: ResourceSummary { servers, others, ..resources() }, ..healthy() }
 }
 
 fn group() -> GroupPlan {
@@ -484,7 +497,7 @@ fn clients_without_a_request() {
 /// A client that gets no processor looks idle by its own time; what it waited for tells.
 #[test]
 fn a_client_that_is_starved_of_its_processor() {
-    let mut phase = healthy();
+    let mut phase = served(&[0.0], Some(0.0));
     phase.measure.workers[0].cpu = Duration::from_secs(4);
     phase.measure.workers[0].waited = Duration::from_secs(5);
     phase.none();
@@ -502,6 +515,27 @@ fn processor_time_that_other_programs_took() {
     phase.threading = Threading::InProcess;
     phase.only("other-load", Level::Suspect);
     phase.resources.others = Some(0.10);
+    phase.none();
+}
+
+#[test]
+fn threads_that_waited_for_a_processor_are_told_unless_they_waited_for_each_other() {
+    let waited = |clients: u64, servers: &[f64], others: Option<f64>| {
+        let mut phase = served(servers, others);
+        phase.measure.workers[0].waited = Duration::from_millis(clients);
+        phase
+    };
+    waited(1_000, &[], Some(0.5)).none();
+    let reason = waited(1_001, &[], Some(0.5)).only("waited-to-run", Level::Suspect);
+    // What else went on may be the server, which nobody named.
+    let text = reason.text();
+    assert!(text.contains("10.0 % of the time; who had it is not known"), "{text}");
+    let reason = waited(200, &[0.05, 0.3], Some(0.06)).only("waited-to-run", Level::Suspect);
+    let text = reason.text();
+    assert!(text.contains("waited for a processor 2.0 % of the time, a thread of a server 30.0 %; other"), "{text}");
+    waited(3_000, &[0.3], Some(0.019)).none();
+    let mut phase = waited(3_000, &[], None);
+    phase.threading = Threading::InProcess;
     phase.none();
 }
 

@@ -65,6 +65,7 @@ impl Reason {
             Reason::OtherRun { .. } => "end it, or share one load with --agents",
             Reason::Anomalies { .. } => "read anomalies.jsonl in the result folder",
             Reason::OtherLoad { .. }
+            | Reason::WaitedToRun { .. }
             | Reason::Disturbed { .. }
             | Reason::AgentLost { .. }
             | Reason::AgentUnlike { .. }
@@ -79,6 +80,9 @@ impl Reason {
     fn advice_of_machines(&self) -> &'static str {
         match self {
             Reason::OtherLoad { .. } => "end them, or wait until they are done, and repeat",
+            Reason::WaitedToRun { .. } => {
+                "end other programs, or leave kvdyno fewer threads (--threads) than there are processors, and repeat"
+            }
             Reason::Disturbed { .. } => {
                 "run on a machine of your own or at a quieter time, and repeat"
             }

@@ -67,6 +67,7 @@ fn each() -> Vec<Reason> {
         },
         Reason::TestbedGone,
         Reason::BeginLate { agent: "agent-2 (m)".to_owned(), late: span / 50, span },
+        Reason::WaitedToRun { clients: 0.3, servers: Some(0.1), others: Some(0.4) },
     ]
 }
 
@@ -102,6 +103,7 @@ fn position(reason: &Reason) -> usize {
         Reason::ServerEnded { .. } => 26,
         Reason::TestbedGone => 27,
         Reason::BeginLate { .. } => 28,
+        Reason::WaitedToRun { .. } => 29,
     }
 }
 

@@ -221,6 +221,15 @@ fn a_hog_beside_the_store_is_told() {
     assert!(share <= 1.0, "{share}");
 }
 
+#[test]
+fn hogs_beside_a_server_are_told_by_what_threads_waited() {
+    let hogs = [(); 4].map(|()| Hogs::start());
+    let told = judged("--testbed sim --records 100 --clients 4 --duration 2s");
+    drop(hogs);
+    let share = told.told("waited-to-run", "suspect");
+    assert!(share <= 1.0, "{share}");
+}
+
 /// A store that refuses what is loaded is never measured: nothing says that it may be believed.
 #[test]
 fn a_run_that_failed_is_invalid_in_every_output() {

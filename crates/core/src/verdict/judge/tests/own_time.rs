@@ -5,7 +5,7 @@ use super::*;
 /// The phase of the issue: the worker waited 5.2 of 8 s for its processor, and sent up to 3.2 s late.
 #[test]
 fn what_was_not_sent_is_laid_to_the_client_where_that_explains_it() {
-    let mut phase = healthy();
+    let mut phase = served(&[0.0], Some(0.0));
     phase.open();
     phase.measure.started = 89_350;
     phase.measure.workers[0].cpu = Duration::from_secs(1);
