@@ -28,6 +28,15 @@ pub struct Accounting {
     before: Unclear,
 }
 
+/// What was seen of the inserts that cuts of power met, when they were looked for after each repair.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InBetween {
+    /// Records that the store answered about.
+    pub answered: u64,
+    /// Those that were absent.
+    pub absent: Vec<u64>,
+}
+
 /// What the ledger says before all records are read back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unclear {
@@ -157,6 +166,25 @@ impl Accounting {
         }
     }
 
+    /// Nobody read all records back, and these inserts were absent when they were looked for after the repair of a cut.
+    pub fn seen_in_between(&self, context: &StoreContext, seen: &InBetween) -> WriteAccount {
+        let absent = &seen.absent;
+        let lost = absent.len() as u64;
+        let shown = absent.iter().take(LOST_SHOWN);
+        WriteAccount {
+            acknowledged: self.acknowledged,
+            failed: self.failed,
+            indeterminate: self.indeterminate,
+            exact: self.exact && !context.fields_apart,
+            lost,
+            unknown: self.acknowledged.saturating_sub(lost),
+            read: seen.answered,
+            how: "(looked for after the repair of a cut; not read back at the end)".to_owned(),
+            examples: shown.map(|record| absent_insert(context, *record)).collect(),
+            ..WriteAccount::default()
+        }
+    }
+
     /// All records were read back, `how` in words, which gave `measure`; but for those that are `ownerless`.
     pub fn account(
         &self,
@@ -202,10 +230,6 @@ impl Accounting {
     }
 
     fn history(&self, context: &StoreContext, anomaly: &Anomaly) -> LostWrite {
-        let mut key = Vec::new();
-        if let Ok(keys) = KeyWriter::new(context.dataset.key, context.dataset.id) {
-            keys.write(anomaly.record, &mut key);
-        }
         let at = anomaly.behind.map(|behind| {
             anomaly.sent.saturating_sub(behind.as_nanos().try_into().unwrap_or(Nanos::MAX))
         });
@@ -217,7 +241,7 @@ impl Accounting {
         };
         LostWrite {
             record: anomaly.record,
-            key: String::from_utf8_lossy(&key).into_owned(),
+            key: key_of(context, anomaly.record),
             field: anomaly.field,
             version: anomaly.floor,
             writer: anomaly.writer.map(|writer| (writer.phase, writer.group, writer.id)),
@@ -227,6 +251,29 @@ impl Accounting {
             again: anomaly.again.clone(),
         }
     }
+}
+
+/// An insert that was looked for between cuts of power, and was not there.
+fn absent_insert(context: &StoreContext, record: u64) -> LostWrite {
+    LostWrite {
+        record,
+        key: key_of(context, record),
+        field: 0,
+        version: 1,
+        writer: None,
+        acknowledged_ns: None,
+        relation: "before a cut of power".to_owned(),
+        found: None,
+        again: "absent at each of three looks".to_owned(),
+    }
+}
+
+fn key_of(context: &StoreContext, record: u64) -> String {
+    let mut key = Vec::new();
+    if let Ok(keys) = KeyWriter::new(context.dataset.key, context.dataset.id) {
+        keys.write(record, &mut key);
+    }
+    String::from_utf8_lossy(&key).into_owned()
 }
 
 /// It may write to records that were written before.

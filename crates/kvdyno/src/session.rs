@@ -27,7 +27,7 @@ use kvdyno_report::result::{
 };
 use kvdyno_stores::diagnosis;
 
-use crate::account::Accounting;
+use crate::account::{Accounting, InBetween};
 use crate::added::Pass;
 use crate::args::DataPolicy;
 use crate::device::DeviceLimit;
@@ -83,6 +83,8 @@ pub struct Session<'a> {
     has_faults: bool,
     /// Faults have ended processes of the store or cut its power.
     was_ended: bool,
+    /// Inserts that were looked for between cuts of power, since all records were last read back.
+    in_between: InBetween,
     /// Who carries the load, if not this process.
     fleet: Option<FleetInUse>,
     /// Lost agents that the verdict has.
@@ -140,6 +142,7 @@ impl<'a> Session<'a> {
             not_back: BTreeMap::new(),
             has_faults: false,
             was_ended: false,
+            in_between: InBetween::default(),
         })
     }
 
@@ -213,7 +216,11 @@ impl<'a> Session<'a> {
         if self.is_to_read_back(phase) {
             self.read_back(phase, outcome, output);
         } else if let Some(outcome) = outcome {
-            self.close(&outcome, output);
+            let writes = match self.status {
+                Status::Failed { .. } => self.account_in_between(),
+                _ => None,
+            };
+            self.close(&PhaseOutcome { writes, ..outcome }, output);
         }
     }
 
@@ -303,8 +310,10 @@ impl<'a> Session<'a> {
             None if self.has_lost_agents() && ownerless.records == self.records => {
                 Some(self.accounting.unread(&self.context, &ownerless))
             }
-            _ => None,
+            Some(PhaseOutcome { measure, .. }) if measure.tally.records > 0 => None,
+            _ => self.account_in_between(),
         };
+        self.in_between = InBetween::default();
         // What a lost agent has inserted nobody has looked at.
         let looked_at = inserted.zip(reading.as_ref()).filter(|_| !self.has_lost_agents());
         let inserts = looked_at.map(|((acknowledged, _), reading)| InsertAccount {
@@ -329,6 +338,14 @@ impl<'a> Session<'a> {
         for outcome in before.iter().chain(&reading) {
             self.close(outcome, output);
         }
+    }
+
+    /// What is known of writes where nobody reads all records back: what was absent when they were looked for between cuts of
+    /// power. `None` where nothing was, for then nothing is known.
+    fn account_in_between(&self) -> Option<WriteAccount> {
+        let seen = &self.in_between;
+        let is_known = !seen.absent.is_empty() && self.cause != Some(EndCause::Internal);
+        is_known.then(|| self.accounting.seen_in_between(&self.context, seen))
     }
 
     /// Tells how the run stands after a phase, for those who look at it while it lasts.

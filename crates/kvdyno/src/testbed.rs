@@ -31,7 +31,7 @@ pub use around::{Around, check};
 pub use consent::consent;
 pub use disclosed::disclosed;
 pub use fitting::{fitted, store_of};
-pub use nemesis::{Deed, Disturbance, Disturbed, Surroundings};
+pub use nemesis::{Deed, Disturbance, Disturbed, LookBack, Surroundings};
 pub use node_processes::NodeProcesses;
 pub use shared_keeper::{SharedKeeper, lock};
 

@@ -44,7 +44,10 @@ pub use cost::{CostResult, PricedServers};
 pub(crate) use course::gathered;
 pub use course::{CourseResult, EventResult, ExcursionResult, Known};
 pub use evidence::EvidenceResult;
-pub use fault::{CutResult, FaultResult, MOVE_RECORDS, Redundancy, UnaskedNode, moments, several};
+pub use fault::{
+    CutResult, FaultResult, LookedBackResult, MOVE_RECORDS, Redundancy, UnaskedNode, moments,
+    several,
+};
 pub use figure::FigureResult;
 pub use host::Host;
 pub use kvdyno_core::measure::HistogramError;

@@ -8,8 +8,8 @@ use kvdyno_core::verify::{AnomalyKind, Tally};
 
 use crate::evidence;
 use crate::result::{
-    FaultResult, FigureResult, LinearizabilityAnswer, LinearizabilityResult, Redundancy,
-    RequestResult, RunResult, Status, StoreRun, TestbedResult,
+    FaultResult, FigureResult, LinearizabilityAnswer, LinearizabilityResult, LookedBackResult,
+    Redundancy, RequestResult, RunResult, Status, StoreRun, TestbedResult,
 };
 use crate::terminal::layout::printable;
 use kvdyno_core::ground::numbers::{bytes_text, duration_text, grouped, significant};
@@ -74,7 +74,21 @@ pub fn fault_text(fault: &FaultResult) -> String {
     let second = fault.not_whole.as_ref().map_or(String::new(), |missing| {
         format!("; a second failure before copies were whole: {missing}")
     });
-    format!("{}{node} at {at:.3} s, {end}{used}{whole}{second}", fault.what)
+    let looked =
+        fault.cut.as_ref().and_then(|cut| cut.looked_back).map_or(String::new(), looked_text);
+    format!("{}{node} at {at:.3} s, {end}{used}{whole}{looked}{second}", fault.what)
+}
+
+/// What became of the inserts that a cut met, as the end of a sentence.
+fn looked_text(looked: LookedBackResult) -> String {
+    let [acknowledged, answered, absent] =
+        [looked.acknowledged, looked.answered, looked.absent].map(|count| grouped(count as f64));
+    match looked.answered {
+        0 => format!("; none of the {acknowledged} inserts since the last cut could be looked for"),
+        _ => format!(
+            "; of {acknowledged} inserts since the last cut {answered} were looked for before the next, {absent} of them absent"
+        ),
+    }
 }
 
 /// The time to full redundancy, as the end of a sentence.
@@ -286,6 +300,7 @@ pub(crate) fn certainty_text(certainty: Certainty) -> &'static str {
 mod tests {
     use super::*;
     use crate::lines::LatencyUnit;
+    use crate::result::CutResult;
     use crate::sample;
 
     #[test]
@@ -325,7 +340,20 @@ mod tests {
         fault.whole = Some(Redundancy { after_ns: None, watched_ns, missing: missing.clone() });
         let expected = format!("; copies not whole within 60.0 s: {missing}");
         assert!(fault_text(&fault).ends_with(&expected), "{}", fault_text(&fault));
-        (fault.whole, fault.not_whole) = (None, Some(missing.clone()));
+        fault.whole = None;
+        let mut looked = |answered, absent| {
+            let looked_back = Some(LookedBackResult { acknowledged: 1_281, answered, absent });
+            fault.cut = Some(CutResult { looked_back, ..CutResult::default() });
+            fault_text(&fault)
+        };
+        let (told, none) = (looked(1_200, 3), looked(0, 0));
+        let expected = "; of 1,281 inserts since the last cut 1,200 were looked for before the next, 3 of them absent";
+        assert!(told.ends_with(expected), "{told}");
+        assert!(
+            none.ends_with("; none of the 1,281 inserts since the last cut could be looked for")
+        );
+        fault.cut = None;
+        fault.not_whole = Some(missing.clone());
         let expected = format!("; a second failure before copies were whole: {missing}");
         assert!(fault_text(&fault).ends_with(&expected), "{}", fault_text(&fault));
         fault.not_whole = None;

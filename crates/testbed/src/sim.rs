@@ -82,6 +82,12 @@ pub static KIND: TestbedKind = TestbedKind {
             values: Values::Text,
             default: "",
         },
+        Setting {
+            name: "starts",
+            meaning: "with `truth`: a node starts so often, and then never again; 0: always",
+            values: Values::Count(0, 1_000),
+            default: "0",
+        },
     ],
     software: &[],
     deploy,
@@ -113,7 +119,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
             && nodes.iter().any(|node| role(*node) == Some(Role::Primary))
     })?;
     let hosts: Vec<String> = nodes.iter().map(ToString::to_string).collect();
-    let names = ["ack", "takeover", "log", "lag", "sync", "sync-lag", "truth"];
+    let names = ["ack", "takeover", "log", "lag", "sync", "sync-lag", "truth", "starts"];
     let told = names.map(|name| (name.to_owned(), site.settings().text(name).to_owned()));
     let differs = |(name, value): &&(String, String)| {
         KIND.settings.iter().any(|setting| setting.name == name && setting.default != value)
@@ -145,6 +151,7 @@ fn settings(
         truth: Some(settings.text("truth"))
             .filter(|folder| !folder.is_empty())
             .map(|folder| Path::new(folder).join(name)),
+        starts: settings.count("starts").unwrap_or_default(),
         folder: site.folder(name)?,
     })
 }

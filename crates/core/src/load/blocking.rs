@@ -7,11 +7,12 @@ use super::any_store::AnyStore;
 use super::copies::{self, Agreement};
 use super::error::LoadError;
 use super::job::{Job, StoreContext};
+use super::looking_back::{self, LookedBack};
 use super::observer::Observer;
 use super::phase::carry;
 use super::recheck::recheck;
 use super::threads;
-use crate::measure::PhaseMeasure;
+use crate::measure::{Nanos, PhaseMeasure};
 use crate::store::{Answer, ErasedStore, Joined, Profile, RequestError, Threading};
 
 impl dyn AnyStore {
@@ -84,6 +85,20 @@ impl dyn AnyStore + '_ {
             let copies = self.copies().await.map_err(LoadError::Unavailable)?;
             copies::compare(copies, context, records).await
         })?
+    }
+
+    /// Looks for single records by clients of its own until a moment on [`now`](crate::measure::now)'s clock; a load may go
+    /// on beside.
+    ///
+    /// # Errors
+    /// [`LoadError`] if the store could not be connected to.
+    pub fn look_back(
+        &self,
+        context: &StoreContext,
+        records: &[u64],
+        deadline: Nanos,
+    ) -> Result<LookedBack, LoadError> {
+        wait(self.threading(), looking_back::look_back(self, context, records, deadline))?
     }
 
     /// As [`Store::join`].

@@ -315,7 +315,7 @@ impl<S: Store> Reader<S> {
     }
 }
 
-async fn look<C: Client>(
+pub(super) async fn look<C: Client>(
     client: &mut C,
     key: &[u8],
     id: u64,

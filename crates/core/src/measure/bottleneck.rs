@@ -190,8 +190,13 @@ mod tests {
     }
 
     fn used() -> ResourceSummary {
-        let server =
-            ServerUse { pid: 7, used: Some(process(0.5)), alive: true, busiest_thread: Some(0.4), longest_wait: None };
+        let server = ServerUse {
+            pid: 7,
+            used: Some(process(0.5)),
+            alive: true,
+            busiest_thread: Some(0.4),
+            longest_wait: None,
+        };
         ResourceSummary {
             span: Duration::from_secs(10),
             busy: 0.5,

@@ -60,6 +60,8 @@ const BUILTINS: &[Builtin] = embedded! {
         "the standard test: several sizes, a mix at the highest rate, a node killed; with a scorecard";
     "standard-2", "standard-2.toml",
         "the standard test with a cut of power, for stores that say that they survive one";
+    "standard-3", "standard-3.toml",
+        "the standard test with cuts of power at several loads, of one node and of all";
     "failover", "failover.toml",
         "a node is killed under load: reads, writes, and what became of each write";
     "failover-requests", "failover-requests.toml",

@@ -10,7 +10,8 @@ use super::drift;
 use super::least::Basis;
 use super::reason::{OwnDelays, Reason};
 use crate::measure::{
-    KindTotal, LEAST_TICKS, Nanos, PhaseMeasure, ResourceSummary, SLOT, Settling, Stretch, WorkerUse,
+    KindTotal, LEAST_TICKS, Nanos, PhaseMeasure, ResourceSummary, SLOT, Settling, Stretch,
+    WorkerUse,
 };
 use crate::store::{Consistency, Threading};
 use crate::workload::{GroupPlan, Kind, PhasePlan};

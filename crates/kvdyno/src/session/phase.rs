@@ -11,7 +11,7 @@ use kvdyno_core::measure::{
 use kvdyno_core::store::{ErrorClass, Threading, Work};
 use kvdyno_core::verdict::{Evidence, Reason, judge_phase};
 use kvdyno_core::workload::PhasePlan;
-use kvdyno_core::workload::fault::Fate;
+use kvdyno_core::workload::fault::{Fate, POWER};
 use kvdyno_report::account::outages;
 use kvdyno_report::events::fold::Fold;
 use kvdyno_report::events::{Event, LoadEnded, used};
@@ -31,7 +31,7 @@ use crate::exit::Failure;
 use crate::fleet::LatestUse;
 use crate::output::Output;
 use crate::sessions::keep_proven;
-use crate::testbed::{Disturbance, Disturbed, Surroundings, lock};
+use crate::testbed::{Disturbance, Disturbed, LookBack, Surroundings, lock};
 use crate::writers::name_writers;
 
 impl Session<'_> {
@@ -159,7 +159,10 @@ impl Session<'_> {
         let anomalies = outcome.anomalies();
         output.events().tell(Event::LoadEnded(Box::new(LoadEnded { anomalies, history, old })));
         output.show();
-        let Disturbed { faults, unasked, .. } = told;
+        let Disturbed { faults, unasked, absent, .. } = told;
+        let looked = faults.iter().filter_map(|fault| fault.cut.as_ref()?.looked_back);
+        self.in_between.answered += looked.map(|looked| looked.answered).sum::<u64>();
+        self.in_between.absent.extend(absent);
         let fleet = self.fleet.as_ref();
         let agents = fleet.map_or_else(Vec::new, |fleet| fleet.lock().table(&outcome.measure));
         Ok(PhaseOutcome { resources, faults, unasked, agents, steered, ..outcome })
@@ -172,7 +175,9 @@ impl Session<'_> {
         job: &Arc<Job>,
         output: &Output,
     ) -> Result<(PhaseMeasure, Disturbed, Vec<SteeredResult>), LoadError> {
+        let look_back = self.look_back(phase);
         let around = Surroundings {
+            look_back: look_back.as_ref(),
             node_processes: &self.node_processes,
             store: &self.store,
             dataset: self.context.dataset,
@@ -201,6 +206,17 @@ impl Session<'_> {
         let mut measure = measure?;
         self.look_again(job, &mut measure, &mut watch);
         Ok((measure, told, steered))
+    }
+
+    /// How the inserts of a phase whose nodes lose their power are looked for after each cut; `None` where they cannot be told
+    /// from other writes, or other processes know of them.
+    fn look_back(&self, phase: &PhasePlan) -> Option<LookBack> {
+        let is_cut = phase.faults.iter().any(|fault| *fault.kind() == POWER);
+        let first = self.accounting.first_insert(phase, self.context.fields_apart);
+        let first = first.filter(|_| is_cut && self.fleet.is_none())?;
+        let ledger = Arc::clone(self.context.ledger.as_ref()?);
+        let (store, _) = self.origin.strongest(&self.context, self.records);
+        Some(LookBack { store, context: self.context.clone(), ledger, first })
     }
 
     /// Samples this machine and the nodes, and tells of each sample.

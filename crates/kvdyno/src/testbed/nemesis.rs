@@ -4,6 +4,7 @@
 mod by_hand;
 mod disturbance;
 mod first_fault;
+mod looking_back;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -33,6 +34,8 @@ use crate::steering::WaitingOrder;
 pub use by_hand::Deed;
 pub use disturbance::{Disturbance, Disturbed, Surroundings};
 use first_fault::First;
+pub use looking_back::LookBack;
+use looking_back::Stretch;
 
 /// Longest time between two looks at a phase in which nothing is due.
 const IDLE: Duration = Duration::from_secs(60);
@@ -58,6 +61,8 @@ enum Heard {
 struct Deeds {
     done: Vec<FaultResult>,
     by_hand: Vec<SteeredResult>,
+    /// Records that were absent after the repair of a cut.
+    absent: Vec<u64>,
 }
 
 /// How the phase goes, as far as faults wait for it.
@@ -118,6 +123,7 @@ impl Nemesis {
             mending: Mending::default(),
             put_off: BTreeSet::new(),
             by_hand: Vec::new(),
+            stretch: around.look_back.cloned().map(Stretch::new),
             is_over: Arc::clone(&is_over),
         };
         let thread = std::thread::spawn(move || hand.work(&heard));
@@ -158,6 +164,8 @@ struct Hand {
     put_off: BTreeSet<usize>,
     /// What somebody has done by hand.
     by_hand: Vec<SteeredResult>,
+    /// Inserts that cuts of power meet, where they are looked for after each.
+    stretch: Option<Stretch>,
     /// The phase is over: nothing more is begun.
     is_over: Arc<AtomicBool>,
 }
@@ -171,6 +179,7 @@ impl Hand {
             }
         }
         loop {
+            self.look_back();
             let next = self.next();
             let due =
                 next.map(|next| self.agenda[next].0.saturating_duration_since(Instant::now()));
@@ -197,7 +206,8 @@ impl Hand {
         for newcomer in self.newcomers.account() {
             self.tell_of(newcomer);
         }
-        Deeds { done: self.done, by_hand: self.by_hand }
+        let absent = self.stretch.map_or_else(Vec::new, Stretch::absent);
+        Deeds { done: self.done, by_hand: self.by_hand, absent }
     }
 
     /// Faults whose condition holds now get their time.
@@ -467,10 +477,13 @@ impl Hand {
         let what = action.told();
         let began = self.tell_begin(what);
         let names = aimed.iter().map(|(node, _)| node.clone()).collect();
+        let is_cut = matches!(action, NodeAction::Fault(NodeFault::Power { .. }));
+        if let Some(stretch) = self.stretch.as_mut().filter(|_| is_cut) {
+            stretch.meet();
+        }
         let (acted, cut) = {
             let mut keeper = lock(&self.keeper);
             let acted = keeper.act_on(names, action.clone());
-            let is_cut = matches!(action, NodeAction::Fault(NodeFault::Power { .. }));
             // One that is gone is told of by the next order.
             let cut = if is_cut { keeper.take_cut().unwrap_or_default() } else { None };
             (acted, cut.map(cut_result))
@@ -490,6 +503,9 @@ impl Hand {
                     let (used, deed) = (Some(used.clone()), self.deed(what, node, *role, began));
                     let cut = cut.clone();
                     self.tell(FaultResult { ended_ns, used, not_whole, cut, ..deed });
+                }
+                if let Some(stretch) = self.stretch.as_mut().filter(|_| is_cut) {
+                    stretch.was_cut(first);
                 }
                 if mends {
                     self.mending.begin(first..self.done.len(), began);
@@ -553,7 +569,8 @@ impl Hand {
 
 fn cut_result(of: CutFigures) -> CutResult {
     let CutFigures { frozen_ns, held_within_ns, in_memory, undecided, lose } = of;
-    CutResult { frozen_ns, held_within_ns, in_memory, undecided, lose: Some(lose) }
+    let lose = Some(lose);
+    CutResult { frozen_ns, held_within_ns, in_memory, undecided, lose, looked_back: None }
 }
 
 /// Faults that are due at `due` come at `later`, and those after them keep their distance: else all that fell due

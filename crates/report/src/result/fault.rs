@@ -51,6 +51,21 @@ pub struct CutResult {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub lose: Option<Lose>,
+    /// Inserts that it met, as far as they were looked for when every node and copy was back, before the next cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looked_back: Option<LookedBackResult>,
+}
+
+/// Inserts that were looked for after a cut of power, by clients outside of every figure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LookedBackResult {
+    /// Acknowledged since the cut before.
+    pub acknowledged: u64,
+    /// Of the newest of these, those that the store answered about in the time that there was.
+    pub answered: u64,
+    /// Of these, those that were absent at each of several looks.
+    pub absent: u64,
 }
 
 impl CutResult {

@@ -37,6 +37,9 @@ pub(super) struct Settings {
     /// So long after the write's answer; at once, and before it, if that is nothing.
     #[serde(default)]
     pub sync_lag: Duration,
+    /// How often it starts; 0: always.
+    #[serde(default)]
+    pub starts: u64,
     /// Where its files are.
     pub folder: PathBuf,
     /// Where its truth is, if that is elsewhere; each write is noted there, too.
@@ -115,6 +118,9 @@ impl Node {
     fn open(settings: Settings) -> io::Result<Node> {
         let folder = settings.truth.as_ref().unwrap_or(&settings.folder);
         let truth = Arc::new(Truth::open(folder, settings.number)?);
+        if settings.starts > 0 && Truth::starts(folder)? >= settings.starts {
+            return Err(io::Error::other("it was told to start no more"));
+        }
         let log = settings.disk.then(|| LogOptions {
             path: settings.folder.join("log"),
             syncing: Syncing { every: settings.sync, lag: settings.sync_lag },

@@ -26,6 +26,12 @@ impl Truth {
         Ok(Truth { node, file: Mutex::new(file) })
     }
 
+    /// Returns how often a node has started that noted each of its starts in this folder.
+    pub fn starts(folder: &Path) -> io::Result<u64> {
+        let text = std::fs::read_to_string(folder.join(TRUTH))?;
+        Ok(text.lines().filter(|line| line.contains(r#""kind":"opened""#)).count() as u64)
+    }
+
     /// Notes something about a key.
     pub fn of_key(&self, kind: &str, key: &[u8], more: Value) {
         self.note(kind, json!({ "key": String::from_utf8_lossy(key), "more": more }));

@@ -44,7 +44,13 @@ fn a_server_is_followed_to_its_end() {
     assert!(!summary.servers[0].alive);
     assert!(used.user + used.system > Duration::ZERO, "{used:?}");
     assert!(used.peak_rss > 0);
-    let none = ServerUse { pid: u32::MAX - 1, used: None, alive: false, busiest_thread: None, longest_wait: None };
+    let none = ServerUse {
+        pid: u32::MAX - 1,
+        used: None,
+        alive: false,
+        busiest_thread: None,
+        longest_wait: None,
+    };
     assert_eq!(summary.servers[1], none);
 }
 

@@ -2,7 +2,7 @@
 //! plan is, too.
 
 use crate::suite::{Overrides, Suite, builtin};
-use crate::workload::{Kind, PhasePlan};
+use crate::workload::{Arrival, Kind, PhasePlan};
 
 /// FNV-1a of 64 bits (Fowler, Noll, Vo).
 fn fingerprint(text: &str) -> u64 {
@@ -20,9 +20,12 @@ fn standards_are_frozen() {
     }
 }
 
-/// Of suites/standard-1.toml and suites/standard-2.toml as they came out.
-const FROZEN: [(&str, u64); 2] =
-    [("standard-1", 0x80db_30d9_dbbf_c459), ("standard-2", 0xde2d_f796_ff8e_e252)];
+/// Of the standards as they came out.
+const FROZEN: [(&str, u64); 3] = [
+    ("standard-1", 0x80db_30d9_dbbf_c459),
+    ("standard-2", 0xde2d_f796_ff8e_e252),
+    ("standard-3", 0x0682_e279_3395_b6bf),
+];
 
 /// What `standard-2` has beside `standard-1` is the cut.
 #[test]
@@ -34,6 +37,35 @@ fn standard_2_is_standard_1_with_a_cut_of_power() {
     assert!(first.needs_survival.is_empty() && second.needs_survival == [cut.index]);
     assert!(second.needs_nodes.contains(&cut.index) && cut.read_back);
     assert_eq!(cut.faults.iter().map(|fault| fault.kind().word).collect::<Vec<_>>(), ["power"]);
+}
+
+/// What `standard-3` has beside `standard-1` are cuts of one node and of all, at loads that differ, and of deletes of records
+/// that were read back.
+#[test]
+fn standard_3_is_standard_1_with_cuts_at_several_loads() {
+    let plan = |name: &str| Suite::find(name).unwrap().plan(&Overrides::default()).unwrap();
+    let (first, third) = (plan("standard-1"), plan("standard-3"));
+    let (same, cuts) = third.phases.split_at(first.phases.len());
+    assert_eq!(same, first.phases);
+    let indices: Vec<_> = cuts.iter().map(|phase| phase.index).collect();
+    assert_eq!(third.needs_survival, indices);
+    let seen = cuts.iter().map(|phase| {
+        let group = &phase.groups[0];
+        assert!(phase.faults.len() == 1 && phase.faults[0].kind().word == "power");
+        let aim = serde_json::to_value(&phase.faults[0]).unwrap()["aim"].to_string();
+        (group.mix.parts[0].0, group.arrival.clone(), aim, phase.read_back)
+    });
+    let constant = |rate| Arrival::Constant { rate };
+    let (any, all) = (|| r#""any""#.to_owned(), || r#""all""#.to_owned());
+    let wanted = [
+        (Kind::Insert, constant(2.0), any(), false),
+        (Kind::Insert, constant(30.0), any(), false),
+        (Kind::Insert, constant(2_000.0), any(), false),
+        (Kind::Insert, constant(2_000.0), all(), true),
+        (Kind::Delete, constant(500.0), all(), true),
+    ];
+    assert_eq!(seen.collect::<Vec<_>>(), wanted);
+    assert!(same.last().is_some_and(|killed| killed.read_back));
 }
 
 /// The load varies between cuts, and deletes are cut in a range that was loaded and read back and that nothing else wrote.

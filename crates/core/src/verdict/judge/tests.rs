@@ -7,8 +7,8 @@ use std::time::SystemTime;
 
 use super::*;
 use crate::measure::{
-    ErrorSummary, Interval, OldRecords, ProcessUse, Series, ServerUse, Stalls, StopReason, Stretch, WorkerUse,
-    latency_histogram,
+    ErrorSummary, Interval, OldRecords, ProcessUse, Series, ServerUse, Stalls, StopReason, Stretch,
+    WorkerUse, latency_histogram,
 };
 use crate::store::{
     Capabilities, Certainty, Consistency, Durability, ErrorClass, Figure, Profile, Promise,
@@ -515,27 +515,6 @@ fn processor_time_that_other_programs_took() {
     phase.threading = Threading::InProcess;
     phase.only("other-load", Level::Suspect);
     phase.resources.others = Some(0.10);
-    phase.none();
-}
-
-#[test]
-fn threads_that_waited_for_a_processor_are_told_unless_they_waited_for_each_other() {
-    let waited = |clients: u64, servers: &[f64], others: Option<f64>| {
-        let mut phase = served(servers, others);
-        phase.measure.workers[0].waited = Duration::from_millis(clients);
-        phase
-    };
-    waited(1_000, &[], Some(0.5)).none();
-    let reason = waited(1_001, &[], Some(0.5)).only("waited-to-run", Level::Suspect);
-    // What else went on may be the server, which nobody named.
-    let text = reason.text();
-    assert!(text.contains("10.0 % of the time; who had it is not known"), "{text}");
-    let reason = waited(200, &[0.05, 0.3], Some(0.06)).only("waited-to-run", Level::Suspect);
-    let text = reason.text();
-    assert!(text.contains("waited for a processor 2.0 % of the time, a thread of a server 30.0 %; other"), "{text}");
-    waited(3_000, &[0.3], Some(0.019)).none();
-    let mut phase = waited(3_000, &[], None);
-    phase.threading = Threading::InProcess;
     phase.none();
 }
 

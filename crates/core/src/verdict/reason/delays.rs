@@ -165,12 +165,15 @@ pub(super) fn thread_text(worker: u32, agent: Option<&str>) -> String {
 
 /// By how much more clients could help follows from how much of its time the server has left.
 pub(super) fn waited_text(clients: f64, servers: Option<f64>, others: Option<f64>) -> String {
-    let mut text = format!("a client thread waited for a processor {} of the time", percent(clients));
+    let mut text =
+        format!("a client thread waited for a processor {} of the time", percent(clients));
     if let Some(servers) = servers {
         text += &format!(", a thread of a server {}", percent(servers));
     }
     text += &match others {
-        Some(others) => format!("; other programs took {} of the processors' time", percent(others)),
+        Some(others) => {
+            format!("; other programs took {} of the processors' time", percent(others))
+        }
         None => "; who had it is not known, for the processes that serve are not".to_owned(),
     };
     text

@@ -11,7 +11,7 @@ use kvdyno_report::result::{FaultResult, SteeredResult, UnaskedNode};
 
 use super::super::NodeProcesses;
 use super::super::asked::Asked;
-use super::{Deed, Deeds, Heard, Nemesis, News};
+use super::{Deed, Deeds, Heard, LookBack, Nemesis, News};
 use crate::steering::{OrderRefused, WaitingOrder};
 use crate::testbed::shared_keeper::{SharedKeeper, lock};
 
@@ -29,6 +29,8 @@ pub struct Surroundings<'a> {
     pub interrupt: &'a Arc<Interrupt>,
     /// Where the run tells its story.
     pub events: &'a Stream,
+    /// How inserts are looked for after each cut of power, where that can be.
+    pub look_back: Option<&'a LookBack>,
     /// kvdyno has made the testbed: whoever looks at the run may break it.
     pub is_ours: bool,
 }
@@ -59,6 +61,8 @@ pub struct Disturbed {
     pub ended: Vec<(String, String)>,
     /// The testbed's keeper is gone.
     pub is_testbed_gone: bool,
+    /// Records that were absent after the repair of a cut of power.
+    pub absent: Vec<u64>,
 }
 
 impl<'a> Disturbance<'a> {
@@ -121,9 +125,9 @@ impl<'a> Disturbance<'a> {
     /// The clients are done, or could not begin: what is broken still is repaired. Returns when it is.
     pub fn end(&mut self) -> Disturbed {
         let deeds = self.nemesis.take().map(|(nemesis, _)| nemesis.stop());
-        let Deeds { done: faults, by_hand } = deeds.unwrap_or_default();
+        let Deeds { done: faults, by_hand, absent } = deeds.unwrap_or_default();
         let Some((asked, start)) = self.asked.take() else {
-            return Disturbed { faults, by_hand, ..Disturbed::default() };
+            return Disturbed { faults, by_hand, absent, ..Disturbed::default() };
         };
         let nodes = self.keeper.map(|keeper| lock(keeper).nodes());
         let is_testbed_gone = matches!(nodes, Some(Err(_)))
@@ -131,7 +135,8 @@ impl<'a> Disturbance<'a> {
         let nodes = nodes.and_then(Result::ok).unwrap_or_default();
         let unasked = asked.unasked(&nodes, &faults, start);
         let ended = nodes.into_iter().filter_map(|node| Some((node.name, node.ended_by_itself?)));
-        Disturbed { faults, by_hand, unasked, ended: ended.collect(), is_testbed_gone }
+        let ended = ended.collect();
+        Disturbed { faults, by_hand, unasked, ended, is_testbed_gone, absent }
     }
 
     fn tell(&self) {

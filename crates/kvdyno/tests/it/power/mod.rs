@@ -358,6 +358,35 @@ fn a_store_that_answers_before_it_syncs_is_caught() {
     assert!(told.contains(&refuted), "{told}");
 }
 
+/// What was lost is looked for after each cut, so that it is known where the node never comes back and nobody can read
+/// anything at the end.
+#[test]
+fn losses_are_known_of_a_store_that_does_not_start_again() {
+    let bench = Bench::new();
+    let truth = bench.path("truth");
+    let words = sim(&truth, "&sync=1&sync-lag=200ms&starts=3");
+    let suite = bench.suite(cuts("400/s", 15));
+    let outcome = bench.run(&["run", &suite, "--quiet", "--testbed", &words]);
+    let told = || format!("{}{}", outcome.stdout, outcome.stderr);
+    assert_eq!(outcome.code, 1, "{}", told());
+    let cut = outcome.phase("cut");
+    let faults = cut["faults"].as_array().expect("faults");
+    let looked = faults.iter().filter_map(|f| f["cut"].get("looked_back"));
+    let looked: Vec<_> = looked.filter(|looked| number_at(looked, "answered") > 0).collect();
+    assert_eq!(looked.len(), 2, "{}", told());
+    let absent: u64 = looked.iter().map(|looked| number_at(looked, "absent")).sum();
+    assert!(looked.iter().all(|l| number_at(l, "answered") == number_at(l, "acknowledged")));
+    let lost = Known::read(&truth).lost();
+    assert!(absent > 0 && absent <= lost.possible.len() as u64, "{absent}: {}", told());
+    let writes = &cut["writes"];
+    assert_eq!(number_at(writes, "lost"), absent, "{writes}");
+    for example in writes["examples"].as_array().expect("examples") {
+        assert!(lost.possible.contains(&number_at(example, "record")), "{example}");
+    }
+    let text = flowing(&outcome);
+    assert!(text.contains("refuted by this run: "), "{text}");
+}
+
 /// Nor is it kept from being shown by what phases before wrote over, as those of `standard-2` do: the inserts of the phase
 /// with the cuts are accounted for by themselves.
 #[test]

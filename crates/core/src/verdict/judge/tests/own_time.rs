@@ -76,3 +76,29 @@ fn a_quota_of_processor_time_that_held_the_client_up() {
     assert!((reason.figure().0 - 0.64).abs() < 1e-9, "{reason:?}");
     assert!(reason.text().contains("quota was used up for 6.40 s"), "{}", reason.text());
 }
+
+#[test]
+fn threads_that_waited_for_a_processor_are_told_unless_they_waited_for_each_other() {
+    let waited = |clients: u64, servers: &[f64], others: Option<f64>| {
+        let mut phase = served(servers, others);
+        phase.measure.workers[0].waited = Duration::from_millis(clients);
+        phase
+    };
+    waited(1_000, &[], Some(0.5)).none();
+    let reason = waited(1_001, &[], Some(0.5)).only("waited-to-run", Level::Suspect);
+    // What else went on may be the server, which nobody named.
+    let text = reason.text();
+    assert!(text.contains("10.0 % of the time; who had it is not known"), "{text}");
+    let reason = waited(200, &[0.05, 0.3], Some(0.06)).only("waited-to-run", Level::Suspect);
+    let text = reason.text();
+    assert!(
+        text.contains(
+            "waited for a processor 2.0 % of the time, a thread of a server 30.0 %; other"
+        ),
+        "{text}"
+    );
+    waited(3_000, &[0.3], Some(0.019)).none();
+    let mut phase = waited(3_000, &[], None);
+    phase.threading = Threading::InProcess;
+    phase.none();
+}
