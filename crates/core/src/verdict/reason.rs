@@ -472,16 +472,10 @@ impl Reason {
             Reason::IdleClients { in_flight, clients } => format!(
                 "only {in_flight:.2} of {clients} clients had a request in flight on average"
             ),
-            Reason::OtherLoad { .. } => {
-                let others = self.percent();
-                format!("{others} of the processors' time went to other programs on this machine")
-            }
             Reason::WaitedToRun { clients, servers, others } => {
                 delays::waited_text(clients, servers, others)
             }
-            Reason::Disturbed { .. } => {
-                self.percent() + " of the processors' time went to other virtual machines (steal)"
-            }
+            Reason::OtherLoad { .. } | Reason::Disturbed { .. } => words::of_other_work(self),
             Reason::Scaled { scale } => words::of_scale(scale),
             Reason::AgentLost { ref agents, of } => words::of_lost_agents(agents, of),
             Reason::ServerEnded { .. } | Reason::TestbedGone => words::of_testbed(self),

@@ -24,6 +24,15 @@ pub(super) fn of_scale(scale: f64) -> String {
     format!("scaled: not comparable; ran at {scale} of the published size")
 }
 
+/// Who else had the processors' time.
+pub(super) fn of_other_work(reason: &Reason) -> String {
+    let who = match reason {
+        Reason::Disturbed { .. } => "other virtual machines (steal)",
+        _ => "other programs on this machine",
+    };
+    format!("{} of the processors' time went to {who}", reason.percent())
+}
+
 /// Who was lost of those that carried the load.
 pub(super) fn of_lost_agents(agents: &[String], of: u64) -> String {
     let (count, who) = (agents.len(), agents.join("; "));
