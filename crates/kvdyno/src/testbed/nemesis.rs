@@ -552,8 +552,8 @@ impl Hand {
 }
 
 fn cut_result(of: CutFigures) -> CutResult {
-    let CutFigures { frozen_ns, held_within_ns, in_memory, undecided, lose } = of;
-    CutResult { frozen_ns, held_within_ns, in_memory, undecided, lose: Some(lose) }
+    let CutFigures { frozen_ns, held_within_ns, in_memory, undecided, written, lose } = of;
+    CutResult { frozen_ns, held_within_ns, in_memory, undecided, written, lose: Some(lose) }
 }
 
 /// Faults that are due at `due` come at `later`, and those after them keep their distance: else all that fell due

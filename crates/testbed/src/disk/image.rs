@@ -20,7 +20,7 @@ use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::device::{Device, Said};
-use super::loop_device::{LoopDevice, await_free};
+use super::loop_device::{LoopDevice, await_free, written};
 use crate::disk_form::FileSystem;
 use crate::error::TestbedError;
 use crate::install::Software;
@@ -90,6 +90,8 @@ pub(super) struct Image {
     backing: Backing,
     /// The device that it is mounted from; `None` while its power is off.
     device: Option<PathBuf>,
+    /// What that device had been given to write, bytes, when its figures began; `None` where nobody counts it.
+    written_before: Option<u64>,
     /// What the file is one of, if it can misbehave. Mended last: whoever unmounts waits for it.
     below: Option<Device>,
 }
@@ -123,7 +125,7 @@ impl Image {
         process::run(&tool, arguments)?;
         // The tool may have given parts of it back.
         backing.allocate()?;
-        let mut image = Image { system, file, backing, device: None, below };
+        let mut image = Image { system, file, backing, device: None, written_before: None, below };
         image.mount_from(&device, folder).map_err(failed())?;
         // Servers want their folder empty.
         let _ = fs::remove_dir(folder.join("lost+found"));
@@ -138,7 +140,20 @@ impl Image {
         let options = self.system.options(self.below.is_some());
         mount(device.path(), folder, self.system.name(), MountFlags::empty(), options)?;
         self.device = Some(device.path().to_owned());
+        self.count_anew();
         Ok(())
+    }
+
+    /// From now on what the file system hands to its disk is counted from 0.
+    pub fn count_anew(&mut self) {
+        self.written_before = self.device.as_deref().and_then(written);
+    }
+
+    /// Returns the bytes that the file system has handed to its disk since it was mounted, or since they were last counted
+    /// anew; `None` where the kernel does not tell.
+    pub fn written(&self) -> Option<u64> {
+        let now = self.device.as_deref().and_then(written)?;
+        now.checked_sub(self.written_before?)
     }
 
     /// Its power is off.
