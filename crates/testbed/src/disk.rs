@@ -61,8 +61,8 @@ pub struct ShutDown {
     /// Writes since the last flush, or sectors of them, of which the cut decided what stays; `None` where disks keep all
     /// that they were handed.
     pub undecided: Option<u64>,
-    /// Bytes that their file systems had handed to them since they were last up, or since the testbed was set up; `None`
-    /// where the kernel does not tell.
+    /// Bytes that their file systems had handed to them since they were last cut off, or since the testbed was set up;
+    /// `None` where the kernel does not tell.
     pub written: Option<u64>,
 }
 
@@ -143,7 +143,9 @@ impl Disks {
 
     /// Leaves what has been handed to them by now out of what their cuts tell: the set-up is no load.
     pub fn count_anew(&mut self) {
-        self.mounted.iter_mut().flat_map(|disk| &mut disk.image).for_each(Image::count_anew);
+        for image in self.mounted.iter_mut().flat_map(|disk| &mut disk.image) {
+            image.take_written();
+        }
     }
 
     /// What they are, for results; `None` before there is one.
@@ -293,7 +295,7 @@ impl Disks {
         let in_memory = unwritten(&held.files);
         let mut written = Some(0);
         for folder in folders {
-            written = written.zip(self.image(folder)?.written()).map(|(sum, more)| sum + more);
+            written = written.zip(self.image(folder)?.take_written()).map(|(sum, more)| sum + more);
         }
         // Each of them has its answer by now, and keeps no file open.
         on_its_way.into_iter().flatten().for_each(|one| _ = one.join());

@@ -46,7 +46,7 @@ pub struct CutResult {
     /// Writes since the disk's last flush, or sectors of them, of which the cut decided what stays; `None` where the disk
     /// keeps all that it was handed.
     pub undecided: Option<u64>,
-    /// Bytes that the file systems had handed to their disks since they were last up, or since the testbed was set up;
+    /// Bytes that the file systems had handed to their disks since they were last cut off, or since the testbed was set up;
     /// `None` where that is not known.
     #[serde(default)]
     pub written: Option<u64>,

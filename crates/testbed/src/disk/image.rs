@@ -90,8 +90,11 @@ pub(super) struct Image {
     backing: Backing,
     /// The device that it is mounted from; `None` while its power is off.
     device: Option<PathBuf>,
-    /// What that device had been given to write, bytes, when its figures began; `None` where nobody counts it.
-    written_before: Option<u64>,
+    /// Bytes that were handed to its disk and are counted, through devices that it has no more; `None` where the kernel does
+    /// not tell.
+    written: Option<u64>,
+    /// Bytes that its device had been given to write before; of these none is counted.
+    written_before: u64,
     /// What the file is one of, if it can misbehave. Mended last: whoever unmounts waits for it.
     below: Option<Device>,
 }
@@ -125,7 +128,7 @@ impl Image {
         process::run(&tool, arguments)?;
         // The tool may have given parts of it back.
         backing.allocate()?;
-        let mut image = Image { system, file, backing, device: None, written_before: None, below };
+        let mut image = Image { system, file, backing, device: None, written: Some(0), written_before: 0, below };
         image.mount_from(&device, folder).map_err(failed())?;
         // Servers want their folder empty.
         let _ = fs::remove_dir(folder.join("lost+found"));
@@ -140,20 +143,25 @@ impl Image {
         let options = self.system.options(self.below.is_some());
         mount(device.path(), folder, self.system.name(), MountFlags::empty(), options)?;
         self.device = Some(device.path().to_owned());
-        self.count_anew();
+        self.written_before = written(device.path()).unwrap_or(0);
         Ok(())
     }
 
-    /// From now on what the file system hands to its disk is counted from 0.
-    pub fn count_anew(&mut self) {
-        self.written_before = self.device.as_deref().and_then(written);
+    /// Counts what its device was given to write by now.
+    fn count(&mut self) {
+        if let Some(device) = &self.device {
+            let now = written(device);
+            let more = now.map(|now| now.saturating_sub(self.written_before));
+            self.written = self.written.zip(more).map(|(sum, more)| sum + more);
+            self.written_before = now.unwrap_or(0);
+        }
     }
 
-    /// Returns the bytes that the file system has handed to its disk since it was mounted, or since they were last counted
-    /// anew; `None` where the kernel does not tell.
-    pub fn written(&self) -> Option<u64> {
-        let now = self.device.as_deref().and_then(written)?;
-        now.checked_sub(self.written_before?)
+    /// Returns the bytes that its file system has handed to its disk, and counts from 0 from now on; `None` where the kernel
+    /// does not tell.
+    pub fn take_written(&mut self) -> Option<u64> {
+        self.count();
+        self.written.replace(0)
     }
 
     /// Its power is off.
@@ -262,6 +270,7 @@ impl Image {
     /// # Errors
     /// What the system says.
     pub fn unmount(&mut self, folder: &Path) -> io::Result<()> {
+        self.count();
         let begin = Instant::now();
         loop {
             match unmount(folder, UnmountFlags::empty()) {
