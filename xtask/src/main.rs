@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{StepFailure, alarms, bench, checks, durability, fuzz, mutants, readme, real, testing, truth};
+use xtask::{
+    StepFailure, alarms, bench, checks, durability, fuzz, mutants, readme, real, testing, truth,
+};
 
 /// Developer chores.
 #[derive(Debug, Parser)]

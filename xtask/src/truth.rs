@@ -187,8 +187,7 @@ pub fn try_once(
     let suite = own.join("suite.toml");
     std::fs::write(&suite, trial.load.suite(run + 1)).map_err(StepFailure::file(&suite))?;
     let (library, disk, elsewhere) = (library.display(), trial.load.disk(), elsewhere.display());
-    let testbed =
-        format!("engine:plugin?library={library}&disk={disk}&options=config={elsewhere}");
+    let testbed = format!("engine:plugin?library={library}&disk={disk}&options=config={elsewhere}");
     let mut kvdyno = Command::new(binary);
     kvdyno.arg("run").arg(&suite).args(["--quiet", "--testbed", &testbed]);
     let out = own.join("result");

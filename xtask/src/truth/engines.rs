@@ -69,10 +69,7 @@ pub const ENGINES: [PlantedEngine; 15] = [
     PlantedEngine {
         name: "liar_keeps_data_elsewhere",
         planted: "all data lie on another disk than the one whose power is cut",
-        trials: &[(
-            Load::Cuts,
-            Expected::Open(Claimed::SurvivesPowerLoss, Reason::LiesElsewhere),
-        )],
+        trials: &[(Load::Cuts, Expected::Open(Claimed::SurvivesPowerLoss, Reason::LiesElsewhere))],
     },
     PlantedEngine {
         name: "liar_recovers_an_older_snapshot",
@@ -200,7 +197,8 @@ mod tests {
         assert_eq!(section(page, "planted"), Some(&*page_table()), "cargo xtask truth --page");
         let files = std::fs::read_dir(sources()).unwrap().flatten().map(|entry| entry.path());
         let c = files.filter(|path| path.extension().is_some_and(|ending| ending == "c"));
-        let stem = |path: std::path::PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let stem =
+            |path: std::path::PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
         let there: BTreeSet<String> = c.map(stem).collect();
         let listed: BTreeSet<String> = ENGINES.iter().map(|one| one.name.to_owned()).collect();
         assert_eq!(there, listed);

@@ -56,7 +56,10 @@ impl Found {
             claimed: parsed(&one["claimed"]),
             status: one["status"].as_str().unwrap_or_default().to_owned(),
             reason: parsed(&one["reason"]),
-            by: list(&one["violations"]).iter().filter_map(|found| parsed(&found["what"])).collect(),
+            by: list(&one["violations"])
+                .iter()
+                .filter_map(|found| parsed(&found["what"]))
+                .collect(),
         });
         let asked = list(&run["claims"]);
         let asked = asked.iter().filter_map(|claim| claim["standing"].as_str().map(str::to_owned));
@@ -115,7 +118,8 @@ fn left_open(found: &Found, claimed: Claimed, reason: Reason) -> Judgement {
         said => return Judgement::Missed(format!("{claimed:?}: {said:?}")),
     }
     // What a suite asks for and nobody can tell is no success.
-    let is_open = !found.asked.is_empty() && found.asked.iter().all(|status| status == "inconclusive");
+    let is_open =
+        !found.asked.is_empty() && found.asked.iter().all(|status| status == "inconclusive");
     match found.code == Some(2) && is_open {
         true => Judgement::Right,
         false => Judgement::Missed(format!("exit code {:?}, claims {:?}", found.code, found.asked)),
@@ -210,11 +214,15 @@ mod tests {
         let invalid = Found { code: Some(2), is_invalid: true, ..shown.clone() };
         assert_eq!(judge(SHOWN, &invalid), Judgement::Right);
         let without_cause = Found { is_invalid: false, ..invalid.clone() };
-        for open in [without_cause, found(2, "inconclusive", &[]), found(0, "nothing-to-show", &[])] {
+        for open in [without_cause, found(2, "inconclusive", &[]), found(0, "nothing-to-show", &[])]
+        {
             assert!(is_undecided(&judge(SHOWN, &open)), "{open:?}");
         }
         let mut elsewhere = shown.clone();
-        let refuted = Said { claimed: Some(Claimed::ReadsRight), ..found(1, "refuted", &[]).evidence[0].clone() };
+        let refuted = Said {
+            claimed: Some(Claimed::ReadsRight),
+            ..found(1, "refuted", &[]).evidence[0].clone()
+        };
         elsewhere.evidence.insert(0, refuted);
         let ended_by_it = Found { code: Some(1), ..shown.clone() };
         for accused in [elsewhere, ended_by_it, found(1, "refuted", &[ViolationKind::Lost])] {

@@ -18,7 +18,8 @@ pub enum Load {
 }
 
 /// Cuts come every few seconds, at moments that the seed of a run decides.
-const CUTS: &str = "do = \"power\"\nat = \"1500ms\"\nspread = \"1s\"\nrepair = \"200ms\"\nevery = \"2500ms\"\n";
+const CUTS: &str =
+    "do = \"power\"\nat = \"1500ms\"\nspread = \"1s\"\nrepair = \"200ms\"\nevery = \"2500ms\"\n";
 /// So that each run has three.
 const INSERTS: &str = "mix = \"insert\"\nrate = \"500/s\"\nduration = \"9s\"\n";
 
@@ -63,9 +64,10 @@ impl Load {
     pub fn suite(self, seed: u64) -> String {
         let (records, mix) = match self {
             Load::ManyRecords => (12_000, INSERTS),
-            Load::Deletes => {
-                (4_000, "mix = \"delete\"\nkeys = \"sequential\"\nrequests = \"records\"\nrate = \"500/s\"\n")
-            }
+            Load::Deletes => (
+                4_000,
+                "mix = \"delete\"\nkeys = \"sequential\"\nrequests = \"records\"\nrate = \"500/s\"\n",
+            ),
             Load::DiskErrors => (2_000, "mix = \"insert\"\nrate = \"500/s\"\nduration = \"5s\"\n"),
             Load::Cuts | Load::CutsOfCaches | Load::CutsTorn => (2_000, INSERTS),
         };
@@ -74,7 +76,8 @@ impl Load {
             Load::CutsOfCaches => format!("{CUTS}lose = \"unflushed\"\n"),
             Load::CutsTorn => format!("{CUTS}lose = \"torn\"\n"),
             Load::DiskErrors => {
-                "do = \"disk-error\"\nrefuses = \"writes\"\nat = \"1500ms\"\nrepair = \"400ms\"\n".to_owned()
+                "do = \"disk-error\"\nrefuses = \"writes\"\nat = \"1500ms\"\nrepair = \"400ms\"\n"
+                    .to_owned()
             }
         };
         // Which of the records that are deleted were there is not seen any more.

@@ -283,10 +283,12 @@ fn a_cut_of_disks_that_hold_nothing_leaves_what_is_claimed_of_it_open() {
     let cut = |written: u64| {
         move |run: &mut StoreRun| {
             let tally = run.phases[1].tally.get_or_insert_default();
-            (tally.records, tally.bytes_checked, tally.writes_acknowledged) = (1_000, 100_000, 1_000);
+            (tally.records, tally.bytes_checked, tally.writes_acknowledged) =
+                (1_000, 100_000, 1_000);
             run.phases[1].series[0].kind = kvdyno_core::workload::Kind::Insert;
             run.phases[1].series[0].records = 1_000;
-            let cut = Some(crate::result::CutResult { written: Some(written), ..Default::default() });
+            let cut =
+                Some(crate::result::CutResult { written: Some(written), ..Default::default() });
             let power = FaultResult { what: "power".to_owned(), cut, ..FaultResult::default() };
             run.phases[1].faults.push(power);
         }

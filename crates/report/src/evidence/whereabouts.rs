@@ -1,12 +1,13 @@
 //! Where a store's data lie, as far as the bytes tell that its disks were given: what lies elsewhere is never at stake when
 //! their power is cut, and a cut of it shows nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kvdyno_core::verify::Tally;
 use kvdyno_core::workload::Kind;
 use kvdyno_core::workload::fault::POWER;
 
+use super::history::History;
 use crate::result::{FaultResult, PhaseResult, SeriesResult, StoreRun};
 
 /// Of the values of new records that were acknowledged, disks that keep them were given this share at least, however well
@@ -30,7 +31,18 @@ pub(crate) fn lie_elsewhere(run: &StoreRun) -> bool {
     let before = run.phases[..last].iter().map(inserted).sum::<u64>() as f64;
     let moment = cuts[last].keys().next_back().copied().unwrap_or(0);
     let held = value * (before + inserted_until(&run.phases[last], moment));
-    (given as f64) < LEAST_GIVEN * held
+    (given as f64) < LEAST_GIVEN * held * share_cut(run)
+}
+
+/// Share of the nodes with data whose power was cut at any time: records may be divided among them.
+fn share_cut(run: &StoreRun) -> f64 {
+    let faults = run.phases.iter().flat_map(|phase| &phase.faults);
+    let cut = faults.filter(|fault| fault.was(&POWER) && fault.error.is_none());
+    let cut: BTreeSet<&str> = cut.map(|fault| fault.node.as_str()).collect();
+    match History::of(run).data_nodes() {
+        0 => 1.0,
+        nodes => (cut.len() as f64 / nodes as f64).min(1.0),
+    }
 }
 
 fn written(cut: &FaultResult) -> Option<u64> {
@@ -55,7 +67,8 @@ fn inserted(phase: &PhaseResult) -> u64 {
 /// came after it.
 fn inserted_until(phase: &PhaseResult, moment: u64) -> f64 {
     let writes = phase.tally.as_ref().map_or(0, |tally| tally.writes_acknowledged);
-    let harms = |what: &str| phase.faults.iter().any(|fault| fault.what == what && !fault.repairs());
+    let harms =
+        |what: &str| phase.faults.iter().any(|fault| fault.what == what && !fault.repairs());
     // Each was watched until the next one.
     let after = phase.account.iter().filter(|of| of.began_ns >= moment && harms(&of.what));
     let after: u64 = after.filter_map(|of| Some(of.writes.as_ref()?.ok)).sum();
@@ -72,7 +85,9 @@ mod tests {
 
     use super::*;
     use crate::evidence::{cut_text, of_run};
-    use crate::result::{CutResult, FaultAccount, SideAccount, TestbedResult, WriteAccount};
+    use crate::result::{
+        CutResult, FaultAccount, SideAccount, TestbedNode, TestbedResult, WriteAccount,
+    };
     use crate::sample;
 
     const SECOND: u64 = 1_000_000_000;
@@ -100,13 +115,19 @@ mod tests {
         for (at, written) in (1..).map(|number| number * SECOND).zip(written) {
             let figures = CutResult { written, ..CutResult::default() };
             let what = "power".to_owned();
-            let fault = FaultResult { what, began_ns: at, cut: Some(figures), ..FaultResult::default() };
+            let fault =
+                FaultResult { what, began_ns: at, cut: Some(figures), ..FaultResult::default() };
             cut.faults.push(fault);
             let writes = Some(SideAccount { ok: 250 * at / SECOND, ..SideAccount::default() });
             let (what, began_ns) = ("power".to_owned(), at);
             cut.account.push(FaultAccount { what, began_ns, writes, ..FaultAccount::default() });
         }
-        let account = WriteAccount { acknowledged: 2_000, read: 2_000, exact: true, ..WriteAccount::default() };
+        let account = WriteAccount {
+            acknowledged: 2_000,
+            read: 2_000,
+            exact: true,
+            ..WriteAccount::default()
+        };
         cut.writes = Some(account);
         let mut back = inserts("cut:read-back", 0);
         back.tally = Some(Tally { records: 2_000, bytes_checked: 200_000, ..Tally::default() });
@@ -148,6 +169,13 @@ mod tests {
         let mut uncut = run([Some(0), Some(0)]);
         uncut.phases[1].faults.clear();
         assert!(!lie_elsewhere(&uncut));
+        // Of four nodes one was cut off, which holds a quarter.
+        let mut quarter = run([Some(2_500), Some(2_500)]);
+        assert!(lie_elsewhere(&quarter));
+        let name = |number: u32| format!("n-{number}");
+        let node = |number| TestbedNode { name: name(number), ..TestbedNode::default() };
+        quarter.testbed.as_mut().unwrap().nodes = (0..4).map(node).collect();
+        assert!(!lie_elsewhere(&quarter));
         // What came after the last cut need not be on any disk.
         let mut late = run([Some(0), Some(0)]);
         late.phases.remove(0);

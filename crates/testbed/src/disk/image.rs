@@ -128,7 +128,15 @@ impl Image {
         process::run(&tool, arguments)?;
         // The tool may have given parts of it back.
         backing.allocate()?;
-        let mut image = Image { system, file, backing, device: None, written: Some(0), written_before: 0, below };
+        let mut image = Image {
+            system,
+            file,
+            backing,
+            device: None,
+            written: Some(0),
+            written_before: 0,
+            below,
+        };
         image.mount_from(&device, folder).map_err(failed())?;
         // Servers want their folder empty.
         let _ = fs::remove_dir(folder.join("lost+found"));

@@ -535,7 +535,7 @@ fn a_disk_that_always_does_as_it_should_says_how_to_get_another() {
 fn a_cut_tells_how_much_its_disk_was_given_to_write() {
     let (mut disks, _root, folder) = disk(FileSystem::Ext4, true);
     let folders = [folder.clone()];
-    let mut given = |disks: &mut Disks| {
+    let given = |disks: &mut Disks| {
         let held = disks.hold(&folders).unwrap();
         let shut = disks.shut_down(&folders, held, Lose::Unwritten, 1).unwrap();
         disks.unmount(&folders).unwrap();
