@@ -9,6 +9,7 @@ pub mod mutants;
 pub mod readme;
 pub mod real;
 pub mod testing;
+pub mod truth;
 
 // What lint and tests check beside the compiler.
 pub mod checks;

@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{StepFailure, alarms, bench, checks, durability, fuzz, mutants, readme, real, testing};
+use xtask::{
+    StepFailure, alarms, bench, checks, durability, fuzz, mutants, readme, real, testing, truth,
+};
 
 /// Developer chores.
 #[derive(Debug, Parser)]
@@ -37,6 +39,8 @@ enum Chore {
     Durability(durability::Options),
     /// Run conformance, all suites and failovers against a real server that a variable names
     Real(real::Options),
+    /// Run engines with a lie planted in each, and honest ones, and hold what kvdyno says against what is known
+    Truth(truth::Options),
 }
 
 fn main() -> ExitCode {
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
         Chore::Alarms(options) => alarms::alarms(&options),
         Chore::Durability(options) => durability::durability(&options),
         Chore::Real(options) => real::real(&options),
+        Chore::Truth(options) => truth::truth(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

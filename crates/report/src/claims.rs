@@ -16,7 +16,9 @@ use kvdyno_core::workload::fault::{BIT_ROT, DISK_LIES, Fate, FaultKind, POWER};
 
 use crate::evidence;
 use crate::figures::{self, Operated};
-use crate::result::{ClaimResult, ConditionResult, PhaseResult, SeriesResult, StoreRun};
+use crate::result::{
+    ClaimResult, ConditionResult, FaultResult, PhaseResult, SeriesResult, StoreRun,
+};
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
 
 /// How each claim of `plan` that is about the run's store alone stands.
@@ -157,6 +159,9 @@ impl<'a> Judge<'a> {
         if is_of_speed(&condition.subject.figure) {
             doubt(Reason::MachineFailed, self.is_believed(phase));
         }
+        if is_of_what_is_there(&condition.subject.figure) {
+            doubt(Reason::LiesElsewhere, self.was_at_stake(phase));
+        }
         let whole = matches!(phase.stopped, StopReason::Requests | StopReason::Duration);
         let whole = if whole { Ok(()) } else { Err("the phase was cut short".to_owned()) };
         doubt(Reason::CutShort, whole);
@@ -176,6 +181,15 @@ impl<'a> Judge<'a> {
             }
             None if phase.faults.is_empty() => Err("no fault was done".to_owned()),
             None => Ok(()),
+        }
+    }
+
+    /// A cut of power tells nothing of what lies elsewhere than on the disks that it took.
+    fn was_at_stake(&self, phase: &PhaseResult) -> Result<(), String> {
+        let is_cut = |fault: &FaultResult| fault.was(&POWER) && fault.error.is_none();
+        match phase.faults.iter().any(is_cut) && evidence::lie_elsewhere(self.run) {
+            true => Err(evidence::reason_text(Reason::LiesElsewhere).to_owned()),
+            false => Ok(()),
         }
     }
 
@@ -256,6 +270,20 @@ fn is_of_writes(figure: &ConditionFigure) -> bool {
             | ConditionFigure::Recovered
             | ConditionFigure::CopiesDiffer
     )
+}
+
+/// What a fault has left tells it.
+fn is_of_what_is_there(figure: &ConditionFigure) -> bool {
+    is_of_writes(figure)
+        || matches!(
+            figure,
+            ConditionFigure::Anomalies
+                | ConditionFigure::Stale
+                | ConditionFigure::Corrupt
+                | ConditionFigure::Phantom
+                | ConditionFigure::Resurrected
+                | ConditionFigure::Misses
+        )
 }
 
 /// A measurement that is not to be believed decides nothing about it.

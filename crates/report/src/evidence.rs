@@ -9,6 +9,7 @@ mod reads;
 #[cfg(test)]
 mod tests;
 mod text;
+mod whereabouts;
 mod writes;
 
 use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus};
@@ -20,6 +21,7 @@ pub use outcome::{StatusOutcome, level, outcome};
 
 pub(crate) use known::durability_text;
 pub(crate) use text::{cut_figures, cut_text, reason_text};
+pub(crate) use whereabouts::lie_elsewhere;
 
 /// What a run has to say of everything that can be claimed of it: of its phases in their order, then of the whole.
 #[must_use]

@@ -15,6 +15,10 @@ pub struct CutFigures {
     /// Writes since the last flush, or sectors of them, of which the cut decided what stays; `None` where the disks keep
     /// all that they were handed.
     pub undecided: Option<u64>,
+    /// Bytes that the file systems had handed to their disks since they were last cut off, or since the testbed was set up;
+    /// `None` where the kernel does not tell.
+    #[serde(default)]
+    pub written: Option<u64>,
     /// What it took of what disks had been handed and had not flushed.
     pub lose: Lose,
 }

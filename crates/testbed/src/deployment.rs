@@ -66,7 +66,10 @@ fn deploy(kind: &TestbedKind, site: &mut Site) -> Result<Served, TestbedError> {
     let served = (kind.deploy)(site)?;
     site.observers_last();
     proof::prove(&kind.proof, site)?;
-    site.disks().map_or(Ok(()), |disks| disks.sync())?;
+    if let Some(mut disks) = site.disks_mut() {
+        disks.sync()?;
+        disks.count_anew();
+    }
     Ok(served)
 }
 

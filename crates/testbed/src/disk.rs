@@ -61,6 +61,9 @@ pub struct ShutDown {
     /// Writes since the last flush, or sectors of them, of which the cut decided what stays; `None` where disks keep all
     /// that they were handed.
     pub undecided: Option<u64>,
+    /// Bytes that their file systems had handed to them since they were last cut off, or since the testbed was set up;
+    /// `None` where the kernel does not tell.
+    pub written: Option<u64>,
 }
 
 /// The disks of a testbed's nodes. They are unmounted when dropped, with all that is on them.
@@ -136,6 +139,13 @@ impl Disks {
             let synced = File::open(folder).and_then(|root| Ok(syncfs(&root)?));
             synced.map_err(failed("sync the disk at", folder))
         })
+    }
+
+    /// Leaves what has been handed to them by now out of what their cuts tell: the set-up is no load.
+    pub fn count_anew(&mut self) {
+        for image in self.mounted.iter_mut().flat_map(|disk| &mut disk.image) {
+            image.take_written();
+        }
     }
 
     /// What they are, for results; `None` before there is one.
@@ -283,6 +293,10 @@ impl Disks {
         }
         let at = Instant::now();
         let in_memory = unwritten(&held.files);
+        let mut written = Some(0);
+        for folder in folders {
+            written = written.zip(self.image(folder)?.take_written()).map(|(sum, more)| sum + more);
+        }
         // Each of them has its answer by now, and keeps no file open.
         on_its_way.into_iter().flatten().for_each(|one| _ = one.join());
         drop(held.files);
@@ -298,7 +312,7 @@ impl Disks {
             format!("{system} ({mounted}) of {} shut down, journal not flushed; {lost}", kernel());
         told.insert(0, shut);
         let in_memory = in_memory.map(|lost| lost.bytes);
-        Ok(ShutDown { told: told.join("; "), at, in_memory, undecided })
+        Ok(ShutDown { told: told.join("; "), at, in_memory, undecided, written })
     }
 
     /// The disk at `folder` misbehaves from now on. Says how.

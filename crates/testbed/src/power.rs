@@ -63,7 +63,7 @@ pub fn cut(
     for &place in places {
         site.nodes_mut()[place].server.kill9()?;
     }
-    let (seen, ShutDown { told, at, in_memory, undecided }) = (seen?, shut?);
+    let (seen, ShutDown { told, at, in_memory, undecided, written }) = (seen?, shut?);
     disks(site)?.unmount(&folders)?;
     let frozen = at.saturating_duration_since(frozen);
     let mut text = format!("{told}; {seen}; shut {} after the freeze", millis(frozen));
@@ -76,6 +76,7 @@ pub fn cut(
         held_within_ns: skew.map(nanos),
         in_memory,
         undecided,
+        written,
         lose,
     });
     Ok(text)

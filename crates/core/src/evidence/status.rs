@@ -16,6 +16,8 @@ pub enum Reason {
     StillStarting,
     /// The disk did not keep what it said that it had flushed, before what that would explain.
     DiskLied,
+    /// The disks that were cut off had been given next to nothing of what was acknowledged: it lies elsewhere.
+    LiesElsewhere,
     /// The machine failed, or the measurement is invalid.
     MachineFailed,
     /// Something was gone before the fault that the claim is about.
@@ -42,11 +44,12 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 15] = [
+    pub const ALL: [Reason; 16] = [
         Reason::FaultNotDone,
         Reason::RepairFailed,
         Reason::StillStarting,
         Reason::DiskLied,
+        Reason::LiesElsewhere,
         Reason::MachineFailed,
         Reason::LostBefore,
         Reason::Overwritten,

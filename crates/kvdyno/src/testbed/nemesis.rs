@@ -568,9 +568,9 @@ impl Hand {
 }
 
 fn cut_result(of: CutFigures) -> CutResult {
-    let CutFigures { frozen_ns, held_within_ns, in_memory, undecided, lose } = of;
-    let lose = Some(lose);
-    CutResult { frozen_ns, held_within_ns, in_memory, undecided, lose, looked_back: None }
+    let CutFigures { frozen_ns, held_within_ns, in_memory, undecided, written, lose } = of;
+    let (lose, looked_back) = (Some(lose), None);
+    CutResult { frozen_ns, held_within_ns, in_memory, undecided, written, lose, looked_back }
 }
 
 /// Faults that are due at `due` come at `later`, and those after them keep their distance: else all that fell due

@@ -276,3 +276,27 @@ fn what_drivers_noticed_can_be_claimed() {
     let scheme = store.url.split(':').next().unwrap();
     assert_eq!((about("nosuch"), about(&store.name), about(scheme)), (0, 1, 1));
 }
+
+#[test]
+fn a_cut_of_disks_that_hold_nothing_leaves_what_is_claimed_of_it_open() {
+    let name = sample::two_stores().runs[0].phases[1].name.clone();
+    let cut = |written: u64| {
+        move |run: &mut StoreRun| {
+            let tally = run.phases[1].tally.get_or_insert_default();
+            (tally.records, tally.bytes_checked, tally.writes_acknowledged) =
+                (1_000, 100_000, 1_000);
+            run.phases[1].series[0].kind = kvdyno_core::workload::Kind::Insert;
+            run.phases[1].series[0].records = 1_000;
+            let cut =
+                Some(crate::result::CutResult { written: Some(written), ..Default::default() });
+            let power = FaultResult { what: "power".to_owned(), cut, ..FaultResult::default() };
+            run.phases[1].faults.push(power);
+        }
+    };
+    let claim = format!("corrupt in {name} == 0");
+    assert_eq!(standing(&claim, cut(1 << 30)), Confirmed);
+    let open = judged(&claim, cut(0));
+    assert_eq!(open.standing, Inconclusive);
+    assert!(open.conditions[0].why.contains("lies elsewhere"), "{open:?}");
+    assert_eq!(standing(&format!("operations in {name} > 0"), cut(0)), Confirmed);
+}

@@ -139,7 +139,7 @@ impl<'a> History<'a> {
     }
 
     /// Nodes that hold data; 0 where nobody knows.
-    fn data_nodes(&self) -> u64 {
+    pub fn data_nodes(&self) -> u64 {
         let testbed = self.run.testbed.iter();
         let nodes = testbed.flat_map(|testbed| testbed.nodes.iter().chain(&testbed.later));
         let holds_data = |node: &&TestbedNode| node.role.as_deref() != Some(OBSERVER);

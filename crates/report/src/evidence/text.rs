@@ -10,6 +10,9 @@ pub(crate) fn reason_text(reason: Reason) -> &'static str {
         Reason::RepairFailed => "a node did not come back",
         Reason::StillStarting => "a repair was not done in time",
         Reason::DiskLied => "the disk did not keep what was synced",
+        Reason::LiesElsewhere => {
+            "the disks that were cut off had been given next to nothing of it, so that it lies elsewhere"
+        }
         Reason::MachineFailed => {
             "the machine or a part of kvdyno failed, or the measurement is invalid"
         }

@@ -10,6 +10,7 @@ use kvdyno_core::evidence::{
 use super::history::{History, is_cut, is_end, promised};
 use super::nodes::ended_by_itself;
 use super::reads::{is_beyond, is_crowded};
+use super::whereabouts::lie_elsewhere;
 use crate::result::{FaultResult, WriteAccount};
 
 /// Every acknowledged write was there when all records were read back.
@@ -196,6 +197,10 @@ impl Question {
         let faults = || phases.iter().flat_map(|at| &history.run.phases[*at].faults);
         if faults().any(|fault| is_of(fault) && fault.error.is_some()) {
             evidence.bar(Reason::FaultNotDone);
+        }
+        let is_power = self.claimed == Claimed::SurvivesPowerLoss;
+        if is_power && evidence.exposure.leaves_no_copy() && lie_elsewhere(history.run) {
+            evidence.bar(Reason::LiesElsewhere);
         }
         for (_, repair) in history.failed_repairs(phases.iter().copied()) {
             evidence.bar(match ended_by_itself(repair) {

@@ -46,6 +46,10 @@ pub struct CutResult {
     /// Writes since the disk's last flush, or sectors of them, of which the cut decided what stays; `None` where the disk
     /// keeps all that it was handed.
     pub undecided: Option<u64>,
+    /// Bytes that the file systems had handed to their disks since they were last cut off, or since the testbed was set up;
+    /// `None` where that is not known.
+    #[serde(default)]
+    pub written: Option<u64>,
     /// Part that it took of what disks had been handed and had not flushed: `unwritten` is nothing, `some`, `torn` and
     /// `unflushed` as faults say it. `None` in results of versions that did not keep it.
     #[serde(default)]

@@ -20,7 +20,7 @@ use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::device::{Device, Said};
-use super::loop_device::{LoopDevice, await_free};
+use super::loop_device::{LoopDevice, await_free, written};
 use crate::disk_form::FileSystem;
 use crate::error::TestbedError;
 use crate::install::Software;
@@ -90,6 +90,11 @@ pub(super) struct Image {
     backing: Backing,
     /// The device that it is mounted from; `None` while its power is off.
     device: Option<PathBuf>,
+    /// Bytes that were handed to its disk and are counted, through devices that it has no more; `None` where the kernel does
+    /// not tell.
+    written: Option<u64>,
+    /// Bytes that its device had been given to write before; of these none is counted.
+    written_before: u64,
     /// What the file is one of, if it can misbehave. Mended last: whoever unmounts waits for it.
     below: Option<Device>,
 }
@@ -123,7 +128,15 @@ impl Image {
         process::run(&tool, arguments)?;
         // The tool may have given parts of it back.
         backing.allocate()?;
-        let mut image = Image { system, file, backing, device: None, below };
+        let mut image = Image {
+            system,
+            file,
+            backing,
+            device: None,
+            written: Some(0),
+            written_before: 0,
+            below,
+        };
         image.mount_from(&device, folder).map_err(failed())?;
         // Servers want their folder empty.
         let _ = fs::remove_dir(folder.join("lost+found"));
@@ -138,7 +151,25 @@ impl Image {
         let options = self.system.options(self.below.is_some());
         mount(device.path(), folder, self.system.name(), MountFlags::empty(), options)?;
         self.device = Some(device.path().to_owned());
+        self.written_before = written(device.path()).unwrap_or(0);
         Ok(())
+    }
+
+    /// Counts what its device was given to write by now.
+    fn count(&mut self) {
+        if let Some(device) = &self.device {
+            let now = written(device);
+            let more = now.map(|now| now.saturating_sub(self.written_before));
+            self.written = self.written.zip(more).map(|(sum, more)| sum + more);
+            self.written_before = now.unwrap_or(0);
+        }
+    }
+
+    /// Returns the bytes that its file system has handed to its disk, and counts from 0 from now on; `None` where the kernel
+    /// does not tell.
+    pub fn take_written(&mut self) -> Option<u64> {
+        self.count();
+        self.written.replace(0)
     }
 
     /// Its power is off.
@@ -247,6 +278,7 @@ impl Image {
     /// # Errors
     /// What the system says.
     pub fn unmount(&mut self, folder: &Path) -> io::Result<()> {
+        self.count();
         let begin = Instant::now();
         loop {
             match unmount(folder, UnmountFlags::empty()) {

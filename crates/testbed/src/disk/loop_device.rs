@@ -129,6 +129,19 @@ impl LoopDevice {
     }
 }
 
+/// Returns the bytes that the device at `path` has been given to write since it came up, by whoever had it; `None` where the
+/// kernel does not count them.
+pub(super) fn written(path: &Path) -> Option<u64> {
+    /// Place of the sectors that were written, in `stat` of a block device.
+    const WRITTEN: usize = 6;
+    /// The unit of that, whatever the device's own sectors are.
+    const SECTOR: u64 = 512;
+    let stat = Path::new("/sys/block").join(path.file_name()?).join("stat");
+    let counts = fs::read_to_string(stat).ok()?;
+    let sectors: u64 = counts.split_whitespace().nth(WRITTEN)?.parse().ok()?;
+    Some(sectors * SECTOR)
+}
+
 /// Waits until the kernel has freed a device that nobody has open any more.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 
 mod known;
 mod own_parts;
+mod planted;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,0 +1,277 @@
+//! The judgement of a trial: what kvdyno said of a planted engine, held against what it must say. A pure function of both.
+
+use kvdyno_core::evidence::{Claimed, Reason, ViolationKind};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::engines::Expected;
+
+/// What kvdyno said of one claim about a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// The claim.
+    pub claimed: Option<Claimed>,
+    /// `confirmed`, `refuted`, `inconclusive`, `nothing-to-show` or `observed`.
+    pub status: String,
+    /// Why it is inconclusive.
+    pub reason: Option<Reason>,
+    /// What broke it.
+    pub by: Vec<ViolationKind>,
+}
+
+/// What one run told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Exit code; `None` if a signal ended it.
+    pub code: Option<i32>,
+    /// The figures are invalid: a build without optimisation, or a machine that was busy. Then the exit code of a run with
+    /// nothing against its store is 2.
+    pub is_invalid: bool,
+    /// Statuses of the claims that a suite states.
+    pub asked: Vec<String>,
+    /// The evidence.
+    pub evidence: Vec<Said>,
+}
+
+/// What a trial came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// It was said what must be said.
+    Right,
+    /// A liar was not caught, or not as what it is.
+    Missed(String),
+    /// An engine was accused of what it does not do.
+    Accused(String),
+    /// Nothing can be told: the run failed, or what must be confirmed is open.
+    Undecided(String),
+}
+
+impl Found {
+    /// Reads what a run has left in its `result.json`.
+    #[must_use]
+    pub fn read(code: Option<i32>, result: &Value) -> Found {
+        let run = &result["runs"][0];
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let evidence = list(&run["evidence"]).into_iter().map(|one| Said {
+            claimed: parsed(&one["claimed"]),
+            status: one["status"].as_str().unwrap_or_default().to_owned(),
+            reason: parsed(&one["reason"]),
+            by: list(&one["violations"])
+                .iter()
+                .filter_map(|found| parsed(&found["what"]))
+                .collect(),
+        });
+        let asked = list(&run["claims"]);
+        let asked = asked.iter().filter_map(|claim| claim["standing"].as_str().map(str::to_owned));
+        Found {
+            code,
+            is_invalid: run["verdict"]["level"] == "invalid",
+            asked: asked.collect(),
+            evidence: evidence.collect(),
+        }
+    }
+
+    /// The evidence of one claim, that of the whole run, which comes last.
+    fn of(&self, claimed: Claimed) -> Option<&Said> {
+        self.evidence.iter().rev().find(|said| said.claimed == Some(claimed))
+    }
+}
+
+fn parsed<T: DeserializeOwned>(value: &Value) -> Option<T> {
+    serde_json::from_value(value.clone()).ok()
+}
+
+/// Judges one run.
+#[must_use]
+pub fn judge(expected: Expected, found: &Found) -> Judgement {
+    if !matches!(found.code, Some(0..=2)) || found.evidence.is_empty() {
+        return Judgement::Undecided(format!("the run failed ({:?})", found.code));
+    }
+    match expected {
+        Expected::Refuted(claimed, what) => caught(found, claimed, what),
+        Expected::Open(claimed, reason) => left_open(found, claimed, reason),
+        Expected::Confirmed(claimed) => cleared(found, claimed),
+    }
+}
+
+/// Evidence, the claim that the suite states, and the exit code must all say it.
+fn caught(found: &Found, claimed: Claimed, what: ViolationKind) -> Judgement {
+    let Some(said) = found.of(claimed) else {
+        return Judgement::Missed(format!("nothing was said of {claimed:?}"));
+    };
+    if said.status != "refuted" || !said.by.contains(&what) {
+        return Judgement::Missed(format!("{claimed:?} is {}, by {:?}", said.status, said.by));
+    }
+    if found.code != Some(1) || found.asked.iter().all(|status| status != "refuted") {
+        let (code, asked) = (found.code, &found.asked);
+        return Judgement::Missed(format!("exit code {code:?}, claims {asked:?}"));
+    }
+    Judgement::Right
+}
+
+fn left_open(found: &Found, claimed: Claimed, reason: Reason) -> Judgement {
+    if let Some(accused) = accusation(found) {
+        return accused;
+    }
+    match found.of(claimed) {
+        Some(said) if said.status == "inconclusive" && said.reason == Some(reason) => {}
+        said => return Judgement::Missed(format!("{claimed:?}: {said:?}")),
+    }
+    // What a suite asks for and nobody can tell is no success.
+    let is_open =
+        !found.asked.is_empty() && found.asked.iter().all(|status| status == "inconclusive");
+    match found.code == Some(2) && is_open {
+        true => Judgement::Right,
+        false => Judgement::Missed(format!("exit code {:?}, claims {:?}", found.code, found.asked)),
+    }
+}
+
+fn cleared(found: &Found, claimed: Claimed) -> Judgement {
+    if let Some(accused) = accusation(found) {
+        return accused;
+    }
+    let said = found.of(claimed).map_or("not told", |said| &said.status);
+    let is_shown = said == "confirmed" && found.asked.iter().all(|status| status == "confirmed");
+    let is_clean = found.code == Some(0) || (found.code == Some(2) && found.is_invalid);
+    match is_shown && is_clean {
+        true => Judgement::Right,
+        false => {
+            let (code, asked) = (found.code, &found.asked);
+            Judgement::Undecided(format!(
+                "{claimed:?} is {said}, exit code {code:?}, claims {asked:?}"
+            ))
+        }
+    }
+}
+
+/// Anything that is said against an engine.
+fn accusation(found: &Found) -> Option<Judgement> {
+    let said = found.evidence.iter().find(|said| said.status == "refuted");
+    if let Some(Said { claimed, by, .. }) = said {
+        return Some(Judgement::Accused(format!("{claimed:?} is refuted, by {by:?}")));
+    }
+    let is_accused = found.code == Some(1) || found.asked.iter().any(|status| status == "refuted");
+    is_accused.then(|| {
+        Judgement::Accused(format!("exit code {:?}, claims {:?}", found.code, found.asked))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const POWER: Claimed = Claimed::SurvivesPowerLoss;
+    const LOST: Expected = Expected::Refuted(POWER, ViolationKind::Lost);
+    const OPEN: Expected = Expected::Open(POWER, Reason::LiesElsewhere);
+    const SHOWN: Expected = Expected::Confirmed(POWER);
+
+    fn found(code: i32, status: &str, by: &[ViolationKind]) -> Found {
+        let reason = (status == "inconclusive").then_some(Reason::LiesElsewhere);
+        let (claimed, status, by) = (Some(POWER), status.to_owned(), by.to_vec());
+        let asked = vec![status.clone()];
+        let evidence = vec![Said { claimed, status, reason, by }];
+        Found { code: Some(code), is_invalid: false, asked, evidence }
+    }
+
+    fn is_missed(judgement: &Judgement) -> bool {
+        matches!(judgement, Judgement::Missed(_))
+    }
+
+    fn is_accused(judgement: &Judgement) -> bool {
+        matches!(judgement, Judgement::Accused(_))
+    }
+
+    fn is_undecided(judgement: &Judgement) -> bool {
+        matches!(judgement, Judgement::Undecided(_))
+    }
+
+    #[test]
+    fn a_liar_is_caught_only_as_what_it_is() {
+        let lost = found(1, "refuted", &[ViolationKind::Lost]);
+        assert_eq!(judge(LOST, &lost), Judgement::Right);
+        let corrupt = found(1, "refuted", &[ViolationKind::Corrupt]);
+        let other = Found {
+            evidence: vec![Said { claimed: Some(Claimed::CameBack), ..lost.evidence[0].clone() }],
+            ..lost.clone()
+        };
+        let (not_ended_by_it, not_asked) = (
+            Found { code: Some(2), ..lost.clone() },
+            Found { asked: vec!["confirmed".to_owned()], ..lost.clone() },
+        );
+        let passed = found(0, "confirmed", &[]);
+        for missed in [corrupt, other, not_ended_by_it, not_asked, passed] {
+            assert!(is_missed(&judge(LOST, &missed)), "{missed:?}");
+        }
+    }
+
+    #[test]
+    fn an_honest_engine_is_cleared_only_by_what_confirms() {
+        let shown = found(0, "confirmed", &[]);
+        assert_eq!(judge(SHOWN, &shown), Judgement::Right);
+        // A build without optimisation is invalid and may be right all the same.
+        let invalid = Found { code: Some(2), is_invalid: true, ..shown.clone() };
+        assert_eq!(judge(SHOWN, &invalid), Judgement::Right);
+        let without_cause = Found { is_invalid: false, ..invalid.clone() };
+        for open in [without_cause, found(2, "inconclusive", &[]), found(0, "nothing-to-show", &[])]
+        {
+            assert!(is_undecided(&judge(SHOWN, &open)), "{open:?}");
+        }
+        let mut elsewhere = shown.clone();
+        let refuted = Said {
+            claimed: Some(Claimed::ReadsRight),
+            ..found(1, "refuted", &[]).evidence[0].clone()
+        };
+        elsewhere.evidence.insert(0, refuted);
+        let ended_by_it = Found { code: Some(1), ..shown.clone() };
+        for accused in [elsewhere, ended_by_it, found(1, "refuted", &[ViolationKind::Lost])] {
+            assert!(is_accused(&judge(SHOWN, &accused)), "{accused:?}");
+            assert!(is_accused(&judge(OPEN, &accused)), "{accused:?}");
+        }
+    }
+
+    #[test]
+    fn what_lies_elsewhere_is_neither_confirmed_nor_refuted() {
+        let open = found(2, "inconclusive", &[]);
+        assert_eq!(judge(OPEN, &open), Judgement::Right);
+        let mut lied = open.clone();
+        lied.evidence[0].reason = Some(Reason::DiskLied);
+        let unasked = Found { asked: Vec::new(), ..open.clone() };
+        let passed = Found { code: Some(0), ..open };
+        for missed in [lied, unasked, passed, found(0, "confirmed", &[])] {
+            assert!(is_missed(&judge(OPEN, &missed)), "{missed:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_failed_tells_nothing() {
+        for expected in [LOST, OPEN, SHOWN] {
+            let lost = found(70, "refuted", &[ViolationKind::Lost]);
+            let killed = Found { code: None, ..lost.clone() };
+            for failed in [lost, killed, Found { code: Some(1), ..Found::default() }] {
+                assert!(is_undecided(&judge(expected, &failed)), "{failed:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_result_is_read_as_kvdyno_writes_it() {
+        let result = json!({ "runs": [{
+            "verdict": { "level": "invalid" },
+            "claims": [{ "standing": "refuted" }],
+            "evidence": [
+                { "claimed": "reads-right", "status": "confirmed", "reason": null, "violations": [] },
+                { "claimed": "survives-power-loss", "status": "refuted", "reason": null,
+                  "violations": [{ "what": "lost", "count": 3 }] },
+                { "claimed": "came-back", "status": "inconclusive", "reason": "lies-elsewhere" },
+            ],
+        }] });
+        let found = Found::read(Some(1), &result);
+        assert!(found.is_invalid && found.asked == ["refuted"]);
+        assert_eq!(found.of(POWER).unwrap().by, [ViolationKind::Lost]);
+        assert_eq!(found.of(Claimed::CameBack).unwrap().reason, Some(Reason::LiesElsewhere));
+        assert_eq!(judge(LOST, &found), Judgement::Right);
+        assert!(is_undecided(&judge(LOST, &Found::read(Some(1), &Value::Null))));
+    }
+}
