@@ -21,7 +21,7 @@ use crate::signals;
 
 /// How long what is under way may take to end once the conductor is gone. Less than the five seconds that are
 /// promised, for its silence may have taken a while to be noticed.
-const LAST: Duration = Duration::from_secs(4);
+pub(super) const LAST: Duration = Duration::from_secs(4);
 /// How long an agent that an engine started has to go on when the engine tells it to end: the conductor hears
 /// the same, and keeps what was measured.
 const ORDERLY: Duration = Duration::from_secs(20);

@@ -24,6 +24,7 @@ mod refusals;
 mod share;
 #[cfg(feature = "simulated-agents")]
 mod simulated;
+mod taking_over;
 mod timing;
 mod token;
 mod under_way;
@@ -38,9 +39,9 @@ pub use identity::hash;
 pub use latest_use::LatestUse;
 pub use messages::Opening;
 pub use reads::{ReadsFrom, longest_pipeline};
-pub use share::Division;
 #[cfg(feature = "simulated-agents")]
 pub use simulated::simulated_agents;
+pub use taking_over::{OnAgentLost, TakesOver};
 
 /// How long processes that an engine starts wait for each other: machines come one by one, images are fetched.
 const PATIENCE: Duration = Duration::from_secs(600);
