@@ -12,8 +12,7 @@ pub fn name_writers(context: &StoreContext, ran: &[Ran], measure: &mut PhaseMeas
     let mut wanted = Wanted::default();
     // Of what was taken over from another agent that one has made the first writes.
     let ownership = &options.ownership;
-    let own =
-        |&(record, _): &(u64, u32)| ownership.owns(record) && !ownership.has_taken(record);
+    let own = |&(record, _): &(u64, u32)| ownership.owns(record) && !ownership.has_taken(record);
     for (record, version) in measure.anomalies.iter().filter_map(written_in_vain).filter(own) {
         wanted.versions.insert((record, version));
         let slot = options.ownership.slot(record);

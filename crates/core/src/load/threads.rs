@@ -225,7 +225,13 @@ impl Assignment {
         self.seats.iter().map(|seat| seat.connections * seat.slots).sum()
     }
 
-    fn end(&self, worker: Worker, begun: Begun, took: ThreadTime, spun: Nanos) -> Box<WorkerReport> {
+    fn end(
+        &self,
+        worker: Worker,
+        begun: Begun,
+        took: ThreadTime,
+        spun: Nanos,
+    ) -> Box<WorkerReport> {
         let end = now();
         let spun = Duration::from_nanos(spun);
         let used = WorkerUse {

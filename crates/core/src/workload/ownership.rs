@@ -263,7 +263,8 @@ mod tests {
             for n in 1..=order.len() {
                 let lost = lost(n);
                 let gone: Vec<u32> = lost.iter().map(|lost| lost.index).collect();
-                let all = (0..count).map(|index| Ownership::new(index, count).after(&lost, RECORDS));
+                let all =
+                    (0..count).map(|index| Ownership::new(index, count).after(&lost, RECORDS));
                 let all: Vec<Ownership> = all.collect();
                 let left = all.iter().filter(|owner| !gone.contains(&owner.index()));
                 let left: Vec<&Ownership> = left.collect();

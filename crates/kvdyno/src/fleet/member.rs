@@ -13,9 +13,9 @@ use kvdyno_report::result::AgentResult;
 
 use super::clocks::Offsets;
 use super::course::AgentCourse;
+use super::loss::Estate;
 use super::machine_use::MachineUse;
 use super::messages::{AgentOrder, Hello};
-use super::taking_over::Estate;
 use super::wire::Sending;
 use crate::account::Unclear;
 

@@ -10,8 +10,8 @@ use kvdyno_report::events::ProcessUsed;
 use serde::{Deserialize, Serialize};
 
 use super::clocks::ClocksShown;
+use super::loss::TakesOver;
 use super::machine_use::MachineUse;
-use super::taking_over::TakesOver;
 use crate::account::Unclear;
 
 /// Number of the format of these messages; agents of another are refused.

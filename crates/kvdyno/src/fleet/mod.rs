@@ -15,6 +15,7 @@ mod gathering;
 mod identity;
 mod latest_use;
 mod local;
+mod loss;
 mod machine_use;
 mod member;
 mod messages;
@@ -37,11 +38,11 @@ pub use agent::{agent, agent_of_engine};
 pub use asked::{AgentsAsked, FleetInUse, Fleets, conductor_to_join, refuse, refuse_engine_agents};
 pub use identity::hash;
 pub use latest_use::LatestUse;
+pub use loss::{OnAgentLost, TakesOver};
 pub use messages::Opening;
 pub use reads::{ReadsFrom, longest_pipeline};
 #[cfg(feature = "simulated-agents")]
 pub use simulated::simulated_agents;
-pub use taking_over::{OnAgentLost, TakesOver};
 
 /// How long processes that an engine starts wait for each other: machines come one by one, images are fetched.
 const PATIENCE: Duration = Duration::from_secs(600);

@@ -14,11 +14,11 @@ use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::result::AgentResult;
 
 use super::gathering::{AgentNews, Fleet};
+use super::loss::OnAgentLost;
 use super::member::{Member, late_begin, name_limit};
 use super::messages::{AgentOrder, Opening, Preparing, Told};
 use super::reads::ReadsFrom;
 use super::share::{Division, check, share_of};
-use super::taking_over::OnAgentLost;
 use super::unlike::{ComparedAgent, Unlike, unlike};
 use super::wire::SILENCE;
 use crate::account::{Ownerless, Unclear};

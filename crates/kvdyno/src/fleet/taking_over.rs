@@ -1,50 +1,20 @@
-//! What becomes of a run that loses an agent: it ends, or the others take over what that one carried. They have its
-//! records as data that was there before, for what the store has acknowledged to it they do not know. First it is waited
-//! until it surely sends nothing more, and until what it sent has come or been given up.
+//! Agents that take over what a lost one carried. They have its records as data that was there before, for what the store
+//! has acknowledged to it they do not know. First it is waited until it surely sends nothing more, and until what it sent
+//! has come or been given up.
 
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::workload::LostOwner;
-use serde::{Deserialize, Serialize};
 
-use super::agent::LAST;
 use super::gathering::Fleet;
+use super::loss::{Estate, OnAgentLost, TakesOver};
 use super::member::Member;
 use super::messages::AgentOrder;
 use super::reads::ReadsFrom;
 use super::share::Division;
-use super::wire::SILENCE;
+use super::wire::{LAST, SILENCE};
 use crate::exit::Failure;
-
-/// What becomes of a run that loses an agent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum OnAgentLost {
-    /// It ends with the phase.
-    #[default]
-    End,
-    /// The others carry on from the next phase on.
-    GoOn,
-}
-
-/// Records that an agent may have to judge though another has written them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TakesOver {
-    /// None: a lost agent ends the run.
-    Nothing,
-    /// Those of agents that are lost.
-    Lost,
-    /// All, for they were dealt out anew.
-    Everything,
-}
-
-/// What an agent that is lost left to the others.
-#[derive(Clone, Copy, Debug)]
-pub struct Estate {
-    /// Its records then.
-    pub records: u64,
-}
 
 impl Fleet {
     /// Returns true if an agent was lost and nobody has taken over what it carried.
@@ -153,11 +123,9 @@ mod tests {
     use crate::fleet::wire::Sending;
 
     /// Agents that carry a load, and what is said to each.
-    fn fleet(
-        count: usize,
-        on_lost: OnAgentLost,
-    ) -> (Fleet, Vec<UnboundedReceiver<Vec<u8>>>) {
-        let mut fleet = Fleet::listen("127.0.0.1:0", count as u32, &Token::made().unwrap()).unwrap();
+    fn fleet(count: usize, on_lost: OnAgentLost) -> (Fleet, Vec<UnboundedReceiver<Vec<u8>>>) {
+        let mut fleet =
+            Fleet::listen("127.0.0.1:0", count as u32, &Token::made().unwrap()).unwrap();
         let mut heard = Vec::new();
         for number in 1..=count {
             let (version, build, machine) = (String::new(), String::new(), "m".to_owned());

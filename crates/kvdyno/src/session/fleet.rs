@@ -81,10 +81,7 @@ pub(super) fn take(
 ///
 /// # Errors
 /// [`Failure`] if the user does not want to wait.
-pub(super) fn wait_for_earlier(
-    options: &RunOptions<'_>,
-    timeout: Duration,
-) -> Result<(), Failure> {
+pub(super) fn wait_for_earlier(options: &RunOptions<'_>, timeout: Duration) -> Result<(), Failure> {
     let quiet_at = options.fleets.as_ref().and_then(|fleets| fleets.quiet_at(timeout));
     match wait_until(quiet_at, &options.interrupt) {
         true => Ok(()),

@@ -19,7 +19,12 @@ const MIX: &str = "get = 50, update = 50";
 const RECORDS: u64 = 2_000;
 
 /// A run of three agents over a suite, whose requests are given up soon.
-fn three_agents(scratch: &Scratch, suite: Suite, server: &str, more: &str) -> (Running, Vec<Running>) {
+fn three_agents(
+    scratch: &Scratch,
+    suite: Suite,
+    server: &str,
+    more: &str,
+) -> (Running, Vec<Running>) {
     agents_of(3, scratch, suite, server, more)
 }
 
@@ -202,7 +207,10 @@ fn a_load_that_loses_an_agent_is_begun_again_by_the_others() {
     let mix = phase(&result, "mix");
     assert_eq!(mix["started_operations"], 600);
     assert_eq!(mix["tally"]["legal_misses"], 0, "all records are there");
-    assert_eq!(phase(&result, "mix:read-back")["tally"]["judged"].as_u64().map(|n| n > 1_900), Some(true));
+    assert_eq!(
+        phase(&result, "mix:read-back")["tally"]["judged"].as_u64().map(|n| n > 1_900),
+        Some(true)
+    );
     let writes = &mix["writes"];
     assert_eq!((&writes["lost"], &writes["exact"]), (&0.into(), &false.into()), "{writes}");
 }
@@ -261,6 +269,62 @@ fn an_agent_that_is_lost_before_the_first_phase_leaves_all_to_the_others() {
     }
 }
 
+/// It stands still, is given up, and wakes up while the others carry its load: what it sent in between comes late, and
+/// none of it is called wrong.
+#[test]
+fn an_agent_that_wakes_up_when_others_have_its_records_makes_nothing_wrong() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let slow = Slowness { there: Duration::from_millis(20), ..Slowness::default() };
+    let relay = Relay::before(&server.address().to_string(), slow);
+    let suite = three_phases().set("read-back", true);
+    let (mut conductor, mut agents) = three_agents(&scratch, suite, &relay.address, "--quiet");
+    wait_for(&scratch, &mut conductor, "first", 1);
+    agents[1].signal(SIGSTOP);
+    wait_for(&scratch, &mut conductor, "second", 1);
+    let asleep = agents.remove(1);
+    asleep.signal(SIGCONT);
+    conductor.wait().expect(2);
+    ended_well(agents);
+    asleep.wait().expect(69);
+    let result = scratch.result("r");
+    lost_in(&result, "first", 3);
+    nothing_is_wrong(&result);
+    assert_eq!(names_of_agents(phase(&result, "second")).len(), 2);
+    assert_eq!(phase(&result, "second")["writes"]["lost"], 0);
+}
+
+/// While the agents connect for a phase one of them is killed: the others begin it without that one.
+#[test]
+fn a_phase_that_could_not_begin_is_begun_by_the_others() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let relay = Relay::before(&server.address().to_string(), Slowness::default());
+    let more = "--quiet";
+    let (mut conductor, mut agents) = three_agents(&scratch, three_phases(), &relay.address, more);
+    wait_for(&scratch, &mut conductor, "first", 2);
+    relay.door.shut();
+    // Others connect while the first goes on, too.
+    let first_is_over = || {
+        let text = std::fs::read_to_string(scratch.path("r/result.json")).unwrap_or_default();
+        let result: Value = serde_json::from_str(&text).unwrap_or_default();
+        let phases = result["runs"][0]["phases"].as_array().cloned().unwrap_or_default();
+        phases.iter().any(|phase| phase["name"] == "first" && phase["stopped"] == "duration")
+    };
+    conductor.until("agents that connect for the second", || {
+        first_is_over() && relay.door.is_waited_at()
+    });
+    kill(&mut agents, 0);
+    std::thread::sleep(Duration::from_secs(1));
+    relay.door.open();
+    conductor.wait().expect(2);
+    ended_well(agents);
+    let result = scratch.result("r");
+    lost_in(&result, "second", 3);
+    nothing_is_wrong(&result);
+    let second = phase(&result, "second");
+    assert_eq!((&second["stopped"], &second["offered"]), (&"duration".into(), &3_600.into()));
+    assert_eq!(names_of_agents(second).len(), 2);
+}
+
 /// Records are dealt out anew where agents read any: what was written before is nobody's.
 #[test]
 fn agents_that_read_anywhere_go_on_and_judge_all_that_was_there_by_its_stamp() {
@@ -280,7 +344,11 @@ fn agents_that_read_anywhere_go_on_and_judge_all_that_was_there_by_its_stamp() {
     assert_eq!((&second["stopped"], &second["offered"]), (&"duration".into(), &3_600.into()));
     assert_eq!((sum(second, "clients"), names_of_agents(second).len()), (6, 2));
     let writes = &second["writes"];
-    assert_eq!((&writes["read"], &writes["unknown"]), (&RECORDS.into(), &RECORDS.into()), "{writes}");
+    assert_eq!(
+        (&writes["read"], &writes["unknown"]),
+        (&RECORDS.into(), &RECORDS.into()),
+        "{writes}"
+    );
 }
 
 /// One after the other is lost: the last one carries all, and with it the run ends.
@@ -301,7 +369,8 @@ fn the_last_agent_carries_all_and_when_it_is_lost_the_run_ends_with_a_result() {
     assert_eq!(ended.err.matches(" take over in ").count(), 2, "{}", ended.err);
     let result = scratch.result("r");
     nothing_is_wrong(&result);
-    let counts = ["first", "second", "third"].map(|name| names_of_agents(phase(&result, name)).len());
+    let counts =
+        ["first", "second", "third"].map(|name| names_of_agents(phase(&result, name)).len());
     assert_eq!(counts, [3, 2, 1]);
     let third = phase(&result, "third");
     assert_eq!(third["stopped"], "agent-lost");
