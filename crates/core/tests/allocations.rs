@@ -185,6 +185,7 @@ impl Bench {
             initial: Initial::Never,
             expiry: None,
             may_apply_again: false,
+            taken_over: None,
         });
         let context = StoreContext {
             dataset,

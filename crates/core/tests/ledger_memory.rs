@@ -12,6 +12,7 @@ fn config(slots: u64) -> LedgerConfig {
         initial: Initial::Never,
         expiry: None,
         may_apply_again: false,
+        taken_over: None,
     }
 }
 

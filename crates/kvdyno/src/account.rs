@@ -47,8 +47,9 @@ pub struct Unclear {
 }
 
 impl Unclear {
-    /// Of the own ones of the records 0..`records`, as the ledger knows them.
-    pub fn count(ledger: &Ledger, (part, ownership): (Part, Ownership), records: u64) -> Unclear {
+    /// Of the own ones of the records 0..`records`, as the ledger knows them. Those that were taken over are left out: who wrote
+    /// them is lost.
+    pub fn count(ledger: &Ledger, (part, ownership): (Part, &Ownership), records: u64) -> Unclear {
         let mut count = Unclear::default();
         let of_part = |record: &u64| record % u64::from(part.count) == u64::from(part.index);
         let own = ownership.own(records).filter(of_part);
@@ -150,6 +151,11 @@ impl Accounting {
     pub fn before_reading(&mut self, count: impl FnOnce() -> Unclear) {
         // Only writes without a certain end make a difference: else no word need be looked at.
         self.before = if self.indeterminate == 0 { Unclear::default() } else { count() };
+    }
+
+    /// A load is begun again, for it was cut short: records of it may have been written twice.
+    pub fn load_again(&mut self) {
+        self.exact = false;
     }
 
     /// Nobody is left who could read the records back.
@@ -376,6 +382,7 @@ mod tests {
             initial: Initial::Never,
             expiry: None,
             may_apply_again: false,
+            taken_over: None,
         });
         let ledger = ledger.unwrap();
         // Five acknowledged, three without an answer, two that failed, and ten never sent.
@@ -387,11 +394,11 @@ mod tests {
             }
         }
         let mut accounting = Accounting { indeterminate: 3, ..Accounting::new(true) };
-        let all = (Part::WHOLE, Ownership::ALL);
+        let all = (Part::WHOLE, &Ownership::ALL);
         accounting.before_reading(|| Unclear::count(&ledger, all, 20));
         assert_eq!((accounting.before.unclear, accounting.before.empty), (3, 12));
         // A part looks at its own records alone: the others' are empty here, for it has written none of them.
-        let part = (Part { index: 1, count: 2 }, Ownership::ALL);
+        let part = (Part { index: 1, count: 2 }, &Ownership::ALL);
         assert_eq!(Unclear::count(&ledger, part, 20), Unclear { unclear: 2, empty: 6 });
         // Of the three one is not there; nothing is where nothing was written.
         let tally = Tally { early: 1, legal_misses: 12, ..Tally::default() };

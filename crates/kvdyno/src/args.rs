@@ -10,7 +10,7 @@ use kvdyno_core::load::Pacing;
 use kvdyno_core::verdict::Condition;
 use kvdyno_core::workload::CurveText;
 
-use crate::fleet::ReadsFrom;
+use crate::fleet::{OnAgentLost, ReadsFrom};
 use crate::quantity::{curve, hinted};
 use crate::testbed::TestbedArguments;
 
@@ -341,6 +341,10 @@ pub struct ExecutionArguments {
     /// with fewer where connections have pipelines].
     #[arg(long, value_name = "WHERE", value_enum, requires = "agents")]
     pub reads: Option<ReadsFrom>,
+    /// What becomes of the run where an agent is lost: it ends with the phase, or goes on: the phase is invalid, and from
+    /// the next one on the other agents carry all of the load.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, requires = "agents")]
+    pub on_agent_lost: OnAgentLost,
     /// Where rank 0 of --agents auto is, if the engine does not tell.
     #[arg(long, value_name = "HOST:PORT", requires = "agents")]
     pub conductor: Option<String>,

@@ -22,8 +22,8 @@ use crate::cost;
 use crate::dry_run;
 use crate::exit::{Exit, Failure};
 use crate::fleet::{
-    AgentsAsked, Fleets, ReadsFrom, agent_of_engine, conductor_to_join, longest_pipeline, refuse,
-    refuse_engine_agents,
+    AgentsAsked, Fleets, OnAgentLost, ReadsFrom, TakesOver, agent_of_engine, conductor_to_join,
+    longest_pipeline, refuse, refuse_engine_agents,
 };
 use crate::foreseen::{Foreseen, foresee};
 use crate::measurement::{begin, measure};
@@ -221,8 +221,9 @@ fn overrides(arguments: &RunArguments) -> Result<Overrides, Failure> {
 fn divided(
     plan: &Plan,
     agents: Option<&AgentsAsked>,
-    asked: Option<ReadsFrom>,
+    arguments: &ExecutionArguments,
 ) -> (Plan, ReadsFrom) {
+    let asked = arguments.reads;
     let mut divided = plan.clone();
     let Some(agents) = agents else { return (divided, ReadsFrom::Own) };
     let count = agents.count();
@@ -230,6 +231,9 @@ fn divided(
     let reads = ReadsFrom::suiting(asked, count, pipeline);
     if reads == ReadsFrom::Anywhere {
         divided.divide_into(count);
+        if arguments.on_agent_lost == OnAgentLost::GoOn {
+            divided.make_room_to_deal_anew();
+        }
         if asked.is_none() {
             warn_user!(
                 "kvdyno: {count} agents read anywhere, as more than {} do with a pipeline of {pipeline}; with --reads own \
@@ -263,7 +267,7 @@ impl Ready {
             warn_user!("kvdyno: not to be seen in {line}");
         }
         let agents = AgentsAsked::read(arguments)?;
-        let (plan, reads) = divided(plan, agents.as_ref(), arguments.reads);
+        let (plan, reads) = divided(plan, agents.as_ref(), arguments);
         agents.as_ref().map_or(Ok(()), |asked| refuse(asked, reads, &plan))?;
         let check = |target: Target| target.check(&plan, arguments.yes);
         let opened = targets.iter().filter(|_| !arguments.dry_run).cloned().map(check);
@@ -308,6 +312,7 @@ fn carry_out(
     let options = || {
         let options = RunOptions {
             fleets: None,
+            takes_over: TakesOver::Nothing,
             plan,
             load: load_options(plan, &arguments.carrying),
             interrupt: Arc::clone(&interrupt),
@@ -328,7 +333,12 @@ fn carry_out(
         refuse_engine_agents(arguments, failure, &interrupt);
     })?;
     if let Some(asked) = agents {
-        options.fleets = Some(Fleets::gather(asked, reads, arguments.wait, &interrupt)?);
+        options.fleets = Some(Fleets::gather(
+            asked,
+            (reads, arguments.on_agent_lost),
+            arguments.wait,
+            &interrupt,
+        )?);
         // It tells this run from those that were carried out while agents were waited for.
         end_session(options.session);
         options.session = session_number();

@@ -10,7 +10,7 @@ use kvdyno_core::workload::{Ownership, Part};
 
 use crate::args::{CarryingArguments, DataPolicy};
 use crate::console::Console;
-use crate::fleet::Fleets;
+use crate::fleet::{Fleets, TakesOver};
 use crate::metrics::Metering;
 
 /// What all stores of a run have in common.
@@ -29,6 +29,8 @@ pub struct RunOptions<'a> {
     pub session: u32,
     /// What its values are too short to show.
     pub unseen: Vec<String>,
+    /// Records of other agents that this process may have to judge.
+    pub takes_over: TakesOver,
     /// Who carries the load, if not this process.
     pub fleets: Option<Fleets>,
     /// The page that shows it while it lasts.

@@ -17,7 +17,7 @@ use kvdyno_core::measure::StopReason;
 use kvdyno_core::store::{Consistency, Durability, Profile};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{Extent, Reason, judge_run};
-use kvdyno_core::verify::{Expiry, Initial, Ledger, LedgerConfig, Sightings};
+use kvdyno_core::verify::{Expiry, Initial, Ledger, LedgerConfig, Sightings, TakenOver};
 use kvdyno_core::workload::{Dataset, Kind, PhasePlan};
 use kvdyno_report::claims;
 use kvdyno_report::events::{Event, StoreEnded};
@@ -33,11 +33,12 @@ use crate::args::DataPolicy;
 use crate::device::DeviceLimit;
 use crate::existing::{self, Existing, Found};
 use crate::exit::{Exit, Failure};
-use crate::fleet::FleetInUse;
+use crate::fleet::{FleetInUse, TakesOver};
 use crate::open_store::OpenStore;
 use crate::output::Output;
 use crate::replicas::{self, Origin};
 use crate::run_options::RunOptions;
+use crate::sessions::end_session;
 use crate::testbed::{NodeProcesses, SharedKeeper};
 
 pub use preflight::preflight;
@@ -89,6 +90,8 @@ pub struct Session<'a> {
     fleet: Option<FleetInUse>,
     /// Lost agents that the verdict has.
     lost_told: usize,
+    /// Numbers of what is written to records of agents that were lost.
+    further_sessions: Vec<u32>,
     /// Records are read back, at the strongest level of reads.
     reads_back: bool,
 }
@@ -106,18 +109,26 @@ impl<'a> Session<'a> {
             Origin::of(&store, &profile).map_err(|error| Failure::of_load(&url, &error))?;
         preflight::refuse_unsupported(options, &profile, &url)?;
         let mut context = context_of(options, profile);
+        fleet::wait_for_earlier(options, context.profile.timeout)?;
         let Found { existing, sightings } = existing::prepare(options, &store, &url, &context)?;
+        let mut reasons = Vec::new();
         let fleet = match &options.fleets {
             None => {
                 context.ledger = ledger_of(options, &context, existing)?;
                 None
             }
-            Some(fleets) => Some(fleet::take(fleets, options, &full, existing)?),
+            Some(fleets) => {
+                let (fleet, early) = fleet::take(fleets, options, &full, existing)?;
+                let first = options.plan.phases.first().map(|phase| phase.name.clone());
+                reasons.extend(first.zip(early).map(|(first, early)| (first, vec![early])));
+                Some(fleet)
+            }
         };
         let node_processes = NodeProcesses::serving(&diagnosis::all_servers(&url));
         Ok(Session {
             fleet,
             lost_told: 0,
+            further_sessions: Vec::new(),
             reads_back: false,
             options,
             store,
@@ -134,7 +145,7 @@ impl<'a> Session<'a> {
             reached: BTreeMap::new(),
             records: existing::planned_records(options.plan),
             ran: Vec::new(),
-            reasons: Vec::new(),
+            reasons,
             ended: 0,
             status: Status::Complete,
             cause: None,
@@ -212,7 +223,11 @@ impl<'a> Session<'a> {
         if !self.calibrate(phase) {
             return;
         }
-        let outcome = self.phase(phase, output);
+        let mut outcome = self.phase(phase, output);
+        while let Some(again) = self.load_again(phase, outcome.as_ref()) {
+            outcome.iter().for_each(|outcome| drop(self.close(outcome, output)));
+            outcome = self.phase(&again, output);
+        }
         if self.is_to_read_back(phase) {
             self.read_back(phase, outcome, output);
         } else if let Some(outcome) = outcome {
@@ -230,7 +245,7 @@ impl<'a> Session<'a> {
         let later = &self.options.plan.phases[usize::from(phase.index)..];
         let asked = match &self.status {
             Status::Complete => phase.read_back,
-            Status::Failed { .. } if self.has_lost_agents() => {
+            Status::Failed { .. } if self.has_unresolved() => {
                 !self.ran.is_empty() && later.iter().any(|phase| phase.read_back)
             }
             _ => false,
@@ -278,6 +293,10 @@ impl<'a> Session<'a> {
         // Where no node is left, nobody will answer.
         if !phase.faults.is_empty() && (nodes == 0 || self.not_back.len() < nodes) {
             self.origin.wait(&self.context, self.records);
+        }
+        if !self.take_over_lost() {
+            before.iter().for_each(|outcome| drop(self.close(outcome, output)));
+            return;
         }
         let status = self.status.clone();
         self.count_unclear();
@@ -370,6 +389,7 @@ impl<'a> Session<'a> {
         if let Some(fleet) = self.fleet.take() {
             fleet.lock().close();
         }
+        self.further_sessions.drain(..).for_each(end_session);
         let scale = self.options.plan.scale;
         let failed = matches!(self.status, Status::Failed { .. });
         let extent = Extent { planned, ended: self.ended, failed };
@@ -430,6 +450,16 @@ pub fn ledger_of(
     ledger.map_err(|error| Failure::usage(format!("{error} (--no-verify)")))
 }
 
+/// Records that there are at most in a run of this plan.
+pub fn most_records(plan: &Plan) -> u64 {
+    plan.dataset.capacity.max(existing::planned_records(plan))
+}
+
+fn any_kind(plan: &Plan, wanted: impl Fn(Kind) -> bool) -> bool {
+    let mut groups = plan.phases.iter().flat_map(|phase| &phase.groups);
+    groups.any(|group| group.mix.parts.iter().any(|&(kind, part)| part > 0 && wanted(kind)))
+}
+
 fn ledger_config(
     options: &RunOptions<'_>,
     context: &StoreContext,
@@ -437,9 +467,17 @@ fn ledger_config(
 ) -> LedgerConfig {
     let words = if context.fields_apart { u64::from(context.dataset.fields) } else { 1 };
     let profile = &context.profile;
-    let records = context.dataset.capacity.max(existing::planned_records(options.plan));
+    let (ownership, records) = (&context.options.ownership, most_records(options.plan));
+    let (own, all) = (ownership.slots(records), ownership.slots_of_all(records));
+    let deletes = any_kind(options.plan, |kind| kind == Kind::Delete);
+    let (slots, taken_from) = match options.takes_over {
+        TakesOver::Nothing => (own, None),
+        TakesOver::Lost => (all, Some(own)),
+        TakesOver::Everything => (own, Some(0)),
+    };
     LedgerConfig {
-        slots: context.options.ownership.slots(records) * words,
+        slots: slots * words,
+        taken_over: taken_from.map(|from| TakenOver { from: from * words, deletes }),
         linearizable: profile.consistency.level == Consistency::Linearizable,
         staleness: profile.consistency.level.staleness().unwrap_or(Duration::ZERO),
         may_forget: profile.capabilities.may_forget,

@@ -27,6 +27,15 @@ static SEEN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 pub fn session_number() -> u32 {
     static LOOKING: Once = Once::new();
     LOOKING.call_once(look_for_others);
+    let number = further_session_number();
+    // A trial's neighbour that has ended is none of the next trial.
+    locked(&SEEN).clear();
+    number
+}
+
+/// Draws a further number for the run that goes on, to tell what it writes from then on from what it wrote before. Held
+/// as [`session_number`] is.
+pub fn further_session_number() -> u32 {
     let due = || {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         (now.as_millis() / 100) as u32
@@ -38,8 +47,6 @@ pub fn session_number() -> u32 {
     while number.wrapping_sub(due()) as i32 >= 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
-    // A trial's neighbour that has ended is none of the next trial.
-    locked(&SEEN).clear();
     number
 }
 

@@ -14,6 +14,7 @@ use kvdyno_testbed::is_file;
 
 use crate::args::{WinnowArguments, command_line};
 use crate::exit::{Exit, Failure};
+use crate::fleet::TakesOver;
 use crate::open_store::OpenStore;
 use crate::output::{Finished, Manner, Output};
 use crate::run_options::{RunOptions, load_options};
@@ -140,6 +141,7 @@ fn measured(
         session: session_number(),
         unseen: stamps::cannot_see(&plan)?,
         fleets: None,
+        takes_over: TakesOver::Nothing,
         console: None,
         metering: None,
     };

@@ -10,7 +10,9 @@ pub fn name_writers(context: &StoreContext, ran: &[Ran], measure: &mut PhaseMeas
     let Some(ledger) = &context.ledger else { return };
     let options = &context.options;
     let mut wanted = Wanted::default();
-    let own = |record: &(u64, u32)| options.ownership.owns(record.0);
+    // Of what was taken over from another agent that one has made the first writes.
+    let ownership = &options.ownership;
+    let own = |&(record, _): &(u64, u32)| ownership.owns(record) && !ownership.has_taken(record);
     for (record, version) in measure.anomalies.iter().filter_map(written_in_vain).filter(own) {
         wanted.versions.insert((record, version));
         let slot = options.ownership.slot(record);

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         operations: operations.parse()?,
         interval: NEVER,
     };
-    let measure = load.run_as(Ownership { index: 0, count: owners }, &mut Unobserved)?;
+    let measure = load.run_as(Ownership::new(0, owners), &mut Unobserved)?;
     let succeeded: u64 = measure.series.iter().map(|(_, series)| series.ok).sum();
     if owners == 1 && succeeded != load.operations {
         return Err(format!("{succeeded} of {operations} operations succeeded").into());

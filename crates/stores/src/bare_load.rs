@@ -107,6 +107,7 @@ impl BareLoad<'_> {
             initial: Initial::Never,
             expiry: None,
             may_apply_again: false,
+            taken_over: None,
         })?;
         let options = LoadOptions {
             threads: 1,
@@ -156,7 +157,7 @@ mod tests {
         let unverified = BareLoad { url: "null:", updates: 0, verify: false, ..load };
         assert_eq!(unverified.run(&mut Unobserved).unwrap().tally.judged, 0);
         let owned = (0..3).map(|index| {
-            let measure = load.run_as(Ownership { index, count: 3 }, &mut Unobserved).unwrap();
+            let measure = load.run_as(Ownership::new(index, 3), &mut Unobserved).unwrap();
             measure.series.iter().map(|(_, series)| series.ok).sum::<u64>()
         });
         let owned: Vec<u64> = owned.collect();

@@ -6,12 +6,14 @@ use std::time::Duration;
 use crate::store::{FieldSpan, Put, Value};
 use crate::verify::WriteSlots;
 use crate::verify::stamp::{self, Identity};
-use crate::workload::{Dataset, Filler, Kind, Operation, Workload, mix64};
+use crate::workload::{Dataset, Filler, Kind, Operation, Ownership, Workload, mix64};
 
 /// The values of one operation: one, or as many as a batch has records.
 pub(super) struct Composer {
     id: u32,
     session: u32,
+    /// Says in which session a record is written.
+    ownership: Ownership,
     /// Of a whole record.
     fields: u16,
     /// What the filler's seeds are mixed with: no two runs over a dataset write the same bytes.
@@ -39,11 +41,12 @@ struct Several {
 }
 
 impl Composer {
-    pub fn new(dataset: Dataset, workload: &Workload) -> Self {
+    pub fn new(dataset: Dataset, ownership: Ownership, workload: &Workload) -> Self {
         let largest_field = workload.value_sizes().largest() as usize;
         Composer {
             id: dataset.id,
             session: dataset.session,
+            ownership,
             fields: dataset.fields,
             content: mix64(u64::from(dataset.id) << 32 | u64::from(dataset.session)),
             filler: workload.filler(),
@@ -115,7 +118,8 @@ impl Composer {
         base: usize,
         (record, field, version): (u64, u16, u32),
     ) {
-        let identity = Identity { dataset: self.id, session: self.session, record, field, version };
+        let session = self.ownership.session(record, self.session);
+        let identity = Identity { dataset: self.id, session, record, field, version };
         let (start, end) = (self.used, self.used + size);
         if end > self.bytes.len() {
             self.lengthen(end);
@@ -163,7 +167,8 @@ impl Composer {
     #[inline]
     fn content_seed(&self, identity: &Identity) -> u64 {
         let field_and_version = u64::from(identity.field) << 32 | u64::from(identity.version);
-        mix64(field_and_version ^ mix64(identity.record ^ self.content))
+        let session = u64::from(identity.session ^ self.session) << 32;
+        mix64(field_and_version ^ mix64(identity.record ^ session ^ self.content))
     }
 
     /// The write of the `i`-th value to `key`, as `operation` makes it.
@@ -221,7 +226,7 @@ mod tests {
         let mut plan = GroupPlan::plain("put", &[(Kind::Update, 1000)], 10);
         plan.values.size = SizeModel::Fixed { size };
         let workload = Workload::new(&plan, &dataset, Part::WHOLE).unwrap();
-        let mut composer = Composer::new(dataset, &workload);
+        let mut composer = Composer::new(dataset, Ownership::ALL, &workload);
         let operation = Operation { kind: Kind::Update, record: 7, field: None, size, count: 1 };
         composer.compose(&operation, 7, &WriteSlots::default(), 0);
         let bytes = composer.put(0, b"key", &operation, None).value.whole().to_vec();

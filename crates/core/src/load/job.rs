@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use super::compose::Composer;
 use super::controls::{Controls, Interrupt};
 use super::error::LoadError;
 use super::needs::supports;
@@ -265,9 +266,9 @@ impl Job {
         OperationId { phase: self.plan.index, group, id }
     }
 
-    /// Which records there are and how they are named.
-    pub(super) fn dataset(&self) -> Dataset {
-        self.context.dataset
+    /// Makes a composer of the values that a group's operations write.
+    pub(super) fn composer(&self, workload: &Workload) -> Composer {
+        Composer::new(self.context.dataset, self.context.options.ownership.clone(), workload)
     }
 
     /// What the examiners of this phase go by.
@@ -278,7 +279,7 @@ impl Job {
             fields_apart: self.context.fields_apart,
             check_reads: self.plan.verify,
             part: self.context.options.part,
-            ownership: self.context.options.ownership,
+            ownership: self.context.options.ownership.clone(),
             fabricated: self.context.profile.capabilities.fabricates,
             time_misses: !self.plan.faults.is_empty(),
             sample: self.sample.clone(),
@@ -302,7 +303,7 @@ impl Job {
     /// Whose operations its lanes give out. What this process has marked it reads again, whosever it is.
     #[inline]
     pub(super) fn gives_out(&self) -> Ownership {
-        if self.again.is_some() { Ownership::ALL } else { self.context.options.ownership }
+        if self.again.is_some() { Ownership::ALL } else { self.context.options.ownership.clone() }
     }
 
     /// Operations that the phase will make, where it is bounded by count. How many of them are an owner's

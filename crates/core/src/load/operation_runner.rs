@@ -116,7 +116,7 @@ impl<'a, P: RequestClock> OperationRunner<'a, P> {
             worker,
             lane,
             clock,
-            composer: Composer::new(worker.job().dataset(), &lane.workload),
+            composer: worker.job().composer(&lane.workload),
             key: Vec::with_capacity(256),
             reading: Reading::default(),
             reads: ReadTickets::default(),

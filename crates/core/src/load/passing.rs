@@ -15,11 +15,11 @@ impl Job {
     /// were given out to all. Nothing where there are no others.
     #[must_use]
     pub fn time_of_passing(&self, issued: &[u64]) -> Duration {
-        let ownership = self.context.options.ownership;
+        let ownership = &self.context.options.ownership;
         if ownership.is_all() {
             return Duration::ZERO;
         }
-        let of_others = 1.0 - 1.0 / f64::from(ownership.count);
+        let of_others = 1.0 - ownership.share();
         let groups = self.groups.iter().zip(issued).filter(|(_, issued)| **issued > 0);
         let times = groups.map(|((_, workload), issued)| {
             let (mut drawer, begun) = (workload.drawer(), thread_cpu());

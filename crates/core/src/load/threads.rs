@@ -200,7 +200,7 @@ impl Assignment {
             let stride = u64::from(part.count) * seat.lanes;
             let ownership = self.job.gives_out();
             // Independent arrivals together are arrivals of the sum of their rates.
-            let seed = plan.seed ^ (u64::from(ownership.index) << 32);
+            let seed = plan.seed ^ (u64::from(ownership.index()) << 32);
             let rate = Arc::clone(&self.job.rates[seat.group]);
             let dues = Dues::new(&plan.arrival, rate, start, first, stride, seed);
             let (group, first) = (seat.group as u16, self.job.first_of(seat.group as u16));

@@ -10,6 +10,9 @@ use super::published::PublishedSetup;
 use super::search::SearchPlan;
 use super::shares::ShareOfCapacity;
 
+/// Records that parts may insert further than their share of a phase, whatever its size.
+const ROOM: u64 = 10_000;
+
 /// A suite with everything decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -108,6 +111,13 @@ impl Plan {
             self.dataset.capacity = self.dataset.capacity.max(room);
             further = further.saturating_add(reached.saturating_sub(records_after(phase)));
         }
+    }
+
+    /// Makes room for what parts insert that are dealt out anew in the course of the run: each may reach further than it
+    /// would alone.
+    pub fn make_room_to_deal_anew(&mut self) {
+        let capacity = self.dataset.capacity;
+        self.dataset.capacity = capacity.saturating_add(capacity / 8).saturating_add(ROOM);
     }
 
     /// Phase `index` as it begins when `records` records exist. The plan knows an upper bound only

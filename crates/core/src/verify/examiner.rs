@@ -4,6 +4,7 @@
 mod in_flight;
 mod scan;
 mod sight;
+mod whose;
 mod wrong;
 
 use std::sync::Arc;
@@ -156,20 +157,6 @@ impl Examiner {
     #[must_use]
     pub fn illegal(&self) -> u64 {
         self.tally.illegal()
-    }
-
-    #[inline]
-    fn slots(&self, record: u64, field: Option<u16>) -> std::ops::Range<u64> {
-        let slot = self.by.ownership.slot(record);
-        if self.one_word {
-            return slot..slot.wrapping_add(1);
-        }
-        let words = u64::from(self.by.dataset.fields);
-        let first = slot.wrapping_mul(words);
-        match field {
-            Some(field) => first + u64::from(field)..first + u64::from(field) + 1,
-            None => first..first.wrapping_add(words),
-        }
     }
 
     /// A record that will soon be read or written; any number is allowed.
@@ -330,18 +317,6 @@ impl Examiner {
         }
     }
 
-    #[inline]
-    fn is_own(&self, record: u64) -> bool {
-        self.alone || self.is_own_of_several(record)
-    }
-
-    #[inline]
-    fn is_own_of_several(&self, record: u64) -> bool {
-        let part = self.by.part;
-        let of_part = part.count == 1 || record % u64::from(part.count) == u64::from(part.index);
-        of_part && self.by.ownership.owns(record)
-    }
-
     /// One record was read, and a word of the ledger for each of its fields, if these have such.
     fn note_fields(&mut self) {
         if self.by.fields_apart {
@@ -475,7 +450,7 @@ impl Examiner {
         self.tally.bytes_checked += bytes.len() as u64;
         let expected = Expected {
             dataset: self.by.dataset.id,
-            session: self.by.dataset.session,
+            session: self.session(read.record),
             record: read.record,
             field,
             fabricated_key: self.by.fabricated.then_some(read.key),
@@ -532,10 +507,10 @@ impl Examiner {
                 self.missing.expected();
             }
             Judgement::Unknown => self.tally.unknown += 1,
-            Judgement::OtherRun => self.tally.of_newer_run(seen, self.by.dataset.session),
+            Judgement::OtherRun => self.tally.of_newer_run(seen, self.session(read.record)),
             Judgement::Illegal { kind, floor, next, behind } => {
                 self.tally.judged += 1;
-                self.tally.note_writer(seen, self.by.dataset.session);
+                self.tally.note_writer(seen, self.session(read.record));
                 self.missing.demanded();
                 let earlier = seen.is_some_and(|seen| seen.session() == WriterRun::Earlier);
                 let detail = match (kind, seen) {

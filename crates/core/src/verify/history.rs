@@ -288,6 +288,7 @@ mod tests {
             initial: Initial::Never,
             expiry: None,
             may_apply_again: false,
+            taken_over: None,
         })
         .unwrap()
     }

@@ -100,6 +100,18 @@ pub struct LedgerConfig {
     pub expiry: Option<Expiry>,
     /// The driver may apply a write again after it was answered.
     pub may_apply_again: bool,
+    /// Slots of records that are taken over from a process that is lost, if any are.
+    pub taken_over: Option<TakenOver>,
+}
+
+/// Slots of records that another process of this load had written before it was lost. What is in them is data of an
+/// earlier run. What the lost one had sent may arrive at any time, so that none of it is ever called wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TakenOver {
+    /// The first of the slots; they go on to the last.
+    pub from: u64,
+    /// The run deletes, so that what the lost one had sent may take a record away, too.
+    pub deletes: bool,
 }
 
 /// Why there is no ledger.
@@ -149,6 +161,7 @@ pub struct Ledger {
     slots: Slots,
     table: Table,
     rules: Rules,
+    taken_over: Option<TakenOver>,
     /// How old a read may be now, ns.
     staleness: AtomicU64,
     /// Only where the store may be stale.
@@ -178,6 +191,7 @@ impl Ledger {
             slots: Slots::new(config.slots)?,
             table: Table::new(config.overlap_capacity),
             rules,
+            taken_over: config.taken_over,
             staleness: AtomicU64::new(staleness),
             overwritten: (staleness > 0).then(|| Overwritten::new(staleness)),
             may_apply_again: config.may_apply_again,
@@ -420,15 +434,28 @@ impl Ledger {
         let cell = self.slots.word(slot);
         let word = load(cell);
         if self.may_apply_again {
-            return again::state(word, &self.rules);
+            return again::state(word, &self.rules_of(slot));
         }
         if word.is_overlapped() {
             let (mut shard, word) = self.lock(slot);
             if let Some(entry) = shard.get(slot).filter(|_| word.is_overlapped()) {
-                return entry.state(word.issued(), &self.rules);
+                return entry.state(word.issued(), &self.rules_of(slot));
             }
         }
-        word::state(load(cell), &self.rules)
+        word::state(load(cell), &self.rules_of(slot))
+    }
+
+    /// Returns true if the slot's record was taken over from a process that is lost.
+    #[inline]
+    fn is_taken_over(&self, slot: u64) -> bool {
+        self.taken_over.is_some_and(|taken| slot >= taken.from)
+    }
+
+    /// What the slot is judged by.
+    #[inline]
+    fn rules_of(&self, slot: u64) -> Rules {
+        let existing_data = self.rules.existing_data || self.is_taken_over(slot);
+        Rules { existing_data, ..self.rules }
     }
 
     /// Locks the shard of `slot` and reads the slot's word, which then agrees with the side table.
@@ -460,7 +487,7 @@ impl Ledger {
     #[inline]
     fn open<'a>(&self, slot: u64, word: Word, shard: &'a mut Shard<'_>) -> Option<&'a mut Entry> {
         let entry = shard.open(slot)?;
-        entry.open(word, self.rules.existing_data, self.slack());
+        entry.open(word, self.rules_of(slot).existing_data, self.slack());
         self.note_replacing(slot, word, word.tick());
         Some(entry)
     }
@@ -471,7 +498,7 @@ impl Ledger {
         let issued = load(cell).issued();
         let Some(entry) = shard.get(slot) else { return };
         entry.prune();
-        if let Some(word) = entry.resting(issued, self.rules.existing_data) {
+        if let Some(word) = entry.resting(issued, self.rules_of(slot).existing_data) {
             shard.close(slot);
             store(cell, word);
         }

@@ -21,7 +21,7 @@ pub use examiner::{AnsweredRead, Examination, Examiner, Findings, ReadTickets, W
 pub use history::{Call, CallKind, Content, History, RecordHistory};
 pub(crate) use history::{Kept, Sample};
 pub use judgement::{Expiry, Judgement, Presence, Read, SlotState, WriteEnd, WriteKind};
-pub use ledger::{Initial, Ledger, LedgerConfig, LedgerError, ReadTicket, WriteTicket};
+pub use ledger::{Initial, Ledger, LedgerConfig, LedgerError, ReadTicket, TakenOver, WriteTicket};
 pub(crate) use missing::MissedAt;
 pub use sightings::Sightings;
 pub use stamp::{Expected, SMALLEST, WriterRun};

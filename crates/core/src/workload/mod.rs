@@ -31,7 +31,7 @@ pub use key::KeyWriter;
 pub(crate) use marks::{Marked, Marks};
 pub use mix::{MixCursor, Mixer};
 pub use operation::{Drawer, Operation, Workload};
-pub use ownership::Ownership;
+pub use ownership::{LostOwner, Ownership};
 pub use plan::{
     Arrival, Dataset, Distribution, EXPECTED_HITS, GroupPlan, KeyForm, KeyModel, Kind, Mix, Part,
     PhasePlan, RateChange, SizeModel, ValueModel, YcsbLaw,

@@ -434,7 +434,7 @@ impl Drawer {
     /// The operation of this id, if it goes to a record that `ownership` has; of a batch, if one of its records does.
     /// Owners pass over most ids, so what decides that is drawn first. Where there are owners, there are no parts.
     #[inline(always)]
-    pub fn draw_own(&mut self, id: u64, ownership: Ownership) -> Option<Operation> {
+    pub fn draw_own(&mut self, id: u64, ownership: &Ownership) -> Option<Operation> {
         let compiled = &*self.workload.compiled;
         if let Some(size) = compiled.plain {
             let mut random = Random::new(compiled.record_seed, id);
@@ -452,7 +452,7 @@ impl Drawer {
     /// of the others are to stay in registers.
     #[cold]
     #[inline]
-    fn draw_any_own(&mut self, id: u64, ownership: Ownership) -> Option<Operation> {
+    fn draw_any_own(&mut self, id: u64, ownership: &Ownership) -> Option<Operation> {
         let operation = self.draw(id);
         let own = match operation.kind {
             Kind::GetBatch | Kind::PutBatch | Kind::InsertBatch => {

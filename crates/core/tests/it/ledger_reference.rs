@@ -228,6 +228,7 @@ fn run(mode: Mode, histories: u64, steps: u64) -> Counts {
         initial,
         expiry: None,
         may_apply_again: false,
+        taken_over: None,
     })
     .unwrap();
     let mut counts = Counts::default();
@@ -313,6 +314,7 @@ fn a_session_that_cannot_be_seen_accuses_nobody() {
         initial,
         expiry: None,
         may_apply_again: false,
+        taken_over: None,
     };
     let tiny = |version| Read::Version { version, session: WriterRun::Unseen };
     let ledger = Ledger::new(config).unwrap();

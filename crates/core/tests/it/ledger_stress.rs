@@ -170,6 +170,7 @@ fn run(load: Load) -> (Ledger, Store, SeenStamp) {
         initial: Initial::Never,
         expiry: None,
         may_apply_again: load.may_apply_again,
+        taken_over: None,
     })
     .unwrap();
     let values = (0..SLOTS).map(|_| AtomicU64::new(0)).collect();

@@ -1,7 +1,7 @@
 //! `--agents`: what is asked for, and what cannot be had of several agents.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::suite::Plan;
@@ -11,6 +11,7 @@ use kvdyno_testbed::{LoadMachine, is_file, load_machines};
 use super::engines::{Engine, EngineRole, role};
 use super::gathering::{self, Fleet};
 use super::local;
+use super::loss::OnAgentLost;
 use super::reads::ReadsFrom;
 use super::share::{Division, check, share_of};
 use super::token::Token;
@@ -220,6 +221,7 @@ pub fn refuse(asked: &AgentsAsked, reads: ReadsFrom, plan: &Plan) -> Result<(), 
 pub struct Fleets {
     asked: AgentsAsked,
     reads: ReadsFrom,
+    on_lost: OnAgentLost,
     /// Those that have joined, which stay for all stores and trials.
     joined: Option<Arc<Mutex<Fleet>>>,
 }
@@ -242,7 +244,7 @@ impl Fleets {
     /// [`Failure`] if nobody can join, or the user does not want to wait.
     pub fn gather(
         asked: AgentsAsked,
-        reads: ReadsFrom,
+        (reads, on_lost): (ReadsFrom, OnAgentLost),
         wait: Option<Duration>,
         interrupt: &Interrupt,
     ) -> Result<Fleets, Failure> {
@@ -278,7 +280,7 @@ impl Fleets {
                 Some(Arc::new(Mutex::new(fleet)))
             }
         };
-        Ok(Fleets { asked, reads, joined })
+        Ok(Fleets { asked, reads, on_lost, joined })
     }
 
     /// How many agents there are.
@@ -289,6 +291,17 @@ impl Fleets {
     /// Which records they read.
     pub fn reads(&self) -> ReadsFrom {
         self.reads
+    }
+
+    /// What becomes of the run where one is lost.
+    pub fn on_lost(&self) -> OnAgentLost {
+        self.on_lost
+    }
+
+    /// When nothing more comes of agents that a store before lost, if requests take no longer than `timeout`.
+    pub fn quiet_at(&self, timeout: Duration) -> Option<Instant> {
+        let joined = self.joined.as_ref().filter(|_| self.on_lost == OnAgentLost::GoOn)?;
+        joined.lock().unwrap_or_else(PoisonError::into_inner).quiet_at(timeout)
     }
 
     /// The agents, for one store. Called by the thread that loads it.

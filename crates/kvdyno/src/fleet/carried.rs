@@ -24,7 +24,7 @@ use crate::exit::Failure;
 use crate::open_store::OpenStore;
 use crate::replicas::Origin;
 use crate::run_options::RunOptions;
-use crate::session::{context_of, ledger_of};
+use crate::session::{context_of, ledger_of, most_records};
 use crate::writers::name_writers;
 
 /// The conductor gives up, no agent by itself.
@@ -36,6 +36,8 @@ pub struct AgentStore {
     origin: Origin,
     context: StoreContext,
     existing: Existing,
+    /// Records that there are at most.
+    most_records: u64,
     ran: Vec<Ran>,
     loaded: Option<Loaded>,
 }
@@ -78,6 +80,7 @@ impl AgentStore {
             verify: opening.verify,
             session: opening.session,
             unseen: Vec::new(),
+            takes_over: opening.takes_over,
             fleets: None,
         };
         let OpenStore { url, store, .. } = OpenStore::open(&opening.url)?;
@@ -88,7 +91,9 @@ impl AgentStore {
         let existing = if opening.exists { Existing::All } else { Existing::None };
         context.ledger = ledger_of(&options, &context, existing)?;
         let (ran, loaded) = (Vec::new(), None);
-        Ok((AgentStore { store, origin, context, existing, ran, loaded }, hash(written.as_bytes())))
+        let most_records = most_records(&plan);
+        let opened = AgentStore { store, origin, context, existing, most_records, ran, loaded };
+        Ok((opened, hash(written.as_bytes())))
     }
 
     /// Carries out an order about a phase.
@@ -117,10 +122,15 @@ impl AgentStore {
                 sending.send(&Told::LookedAgain(Box::new(again)));
             }
             AgentOrder::CountUnclear { records } => {
-                let LoadOptions { part, ownership, .. } = self.context.options;
+                let LoadOptions { part, ownership, .. } = &self.context.options;
                 let ledger = self.context.ledger.as_ref();
-                let count = ledger.map(|ledger| Unclear::count(ledger, (part, ownership), records));
+                let count =
+                    ledger.map(|ledger| Unclear::count(ledger, (*part, ownership), records));
                 sending.send(&Told::Unclear(count.unwrap_or_default()));
+            }
+            AgentOrder::TakeOver { lost } => {
+                let ownership = &mut self.context.options.ownership;
+                *ownership = ownership.after(&lost, self.most_records);
             }
             // All others are done elsewhere.
             _ => {}

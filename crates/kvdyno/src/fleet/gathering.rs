@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use kvdyno_core::load::Interrupt;
+use kvdyno_core::workload::LostOwner;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -23,8 +24,9 @@ use super::coming::Coming;
 use super::end_line::{self, EndLine};
 use super::identity::who_am_i;
 use super::latest_use::LatestUse;
+use super::loss::OnAgentLost;
 use super::member::Member;
-use super::messages::{AgentOrder, FORMAT, Hello, Told};
+use super::messages::{AgentOrder, FORMAT, Hello, Opening, Told};
 use super::reads::ReadsFrom;
 use super::refusals::Refusals;
 use super::token::{TOKEN_VARIABLE, Token};
@@ -60,6 +62,14 @@ pub struct Fleet {
     pub prepared: u32,
     /// Which records they read.
     pub reads: ReadsFrom,
+    /// What becomes of the run where one is lost.
+    pub on_lost: OnAgentLost,
+    /// The store that they load, as each was told of it but for its share.
+    pub opening: Option<Opening>,
+    /// Places of those that were lost, whose records the others have taken over.
+    pub lost_owners: Vec<LostOwner>,
+    /// What was written to records below this number nobody knows, for they were dealt out anew.
+    pub unknown_below: u64,
     count: u32,
     /// Where they join, HOST:PORT.
     address: String,
@@ -117,7 +127,8 @@ impl Fleet {
         let (members, children, ends) = (Vec::new(), Vec::new(), Vec::new());
         let door = Some((over, thread));
         let (goes_on, prepared, latest_use) = (false, 0, LatestUse::default());
-        let reads = ReadsFrom::Own;
+        let (reads, on_lost) = (ReadsFrom::Own, OnAgentLost::End);
+        let (opening, lost_owners, unknown_below) = (None, Vec::new(), 0);
         Ok(Fleet {
             members,
             inbox,
@@ -125,6 +136,10 @@ impl Fleet {
             prepared,
             latest_use,
             reads,
+            on_lost,
+            opening,
+            lost_owners,
+            unknown_below,
             count,
             address,
             children,

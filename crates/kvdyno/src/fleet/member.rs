@@ -2,7 +2,7 @@
 //! table of agents says.
 
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use kvdyno_core::load::{Moved, TeamVoice, WorkerReport};
@@ -13,6 +13,7 @@ use kvdyno_report::result::AgentResult;
 
 use super::clocks::Offsets;
 use super::course::AgentCourse;
+use super::loss::Estate;
 use super::machine_use::MachineUse;
 use super::messages::{AgentOrder, Hello};
 use super::wire::Sending;
@@ -29,6 +30,12 @@ pub struct Member {
     sending: Sending,
     /// Why nothing more will be heard of it.
     pub lost: Option<String>,
+    /// When that was noticed.
+    pub lost_at: Option<Instant>,
+    /// Its number among those that carry the load of the store, from 0; `None` if it was lost before.
+    pub place: Option<u32>,
+    /// What it left to the others, once they have taken it over.
+    pub estate: Option<Estate>,
     /// How far its clocks are off, as it was known last.
     pub clock: Offsets,
     /// Of the phase that runs, or ran last.
@@ -76,7 +83,20 @@ impl Member {
     pub fn new(name: String, hello: Hello, sending: Sending) -> Member {
         let (lost, phase) = (None, MemberPhase::default());
         let (clock, acknowledged, unclear) = (Offsets::UNKNOWN, 0, Unclear::default());
-        Member { name, hello, sending, lost, clock, phase, acknowledged, unclear }
+        let (lost_at, place, estate) = (None, None, None);
+        Member {
+            name,
+            hello,
+            sending,
+            lost,
+            lost_at,
+            place,
+            estate,
+            clock,
+            phase,
+            acknowledged,
+            unclear,
+        }
     }
 
     /// A phase is prepared: nothing is known of it yet.
@@ -165,9 +185,21 @@ impl Member {
         voice.ended(report);
     }
 
+    /// Returns true if it was lost while it carried the load of the store, and nobody carries that since.
+    pub fn is_unresolved(&self) -> bool {
+        !self.is_there() && self.place.is_some() && self.estate.is_none()
+    }
+
+    /// Nothing more will be heard of it: keeps why, and when that was noticed.
+    pub fn note_loss(&mut self, why: &str) {
+        if self.is_there() {
+            (self.lost, self.lost_at) = (Some(why.to_owned()), Some(Instant::now()));
+        }
+    }
+
     /// Nothing more will be heard of it.
     pub fn lose(&mut self, why: &str, voice: &TeamVoice) {
-        self.lost.get_or_insert_with(|| why.to_owned());
+        self.note_loss(why);
         let phase = &mut self.phase;
         for (worker, ended) in phase.ended.iter_mut().enumerate() {
             if !std::mem::replace(ended, true) {

@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use kvdyno_core::load::{LookedAgain, Pacing, WorkerReport};
 use kvdyno_core::measure::{Batch, Nanos, Stalls};
-use kvdyno_core::workload::{Ownership, Part, PhasePlan, RateChange};
+use kvdyno_core::workload::{LostOwner, Ownership, Part, PhasePlan, RateChange};
 use kvdyno_report::events::ProcessUsed;
 use serde::{Deserialize, Serialize};
 
 use super::clocks::ClocksShown;
+use super::loss::TakesOver;
 use super::machine_use::MachineUse;
 use crate::account::Unclear;
 
 /// Number of the format of these messages; agents of another are refused.
-pub const FORMAT: u32 = 6;
+pub const FORMAT: u32 = 7;
 
 /// What the conductor orders.
 #[derive(Debug, Serialize, Deserialize)]
@@ -72,6 +73,11 @@ pub enum AgentOrder {
         /// Where they end.
         records: u64,
     },
+    /// Agents were lost: their records are those of the others from now on.
+    TakeOver {
+        /// All of those that were lost, in order.
+        lost: Vec<LostOwner>,
+    },
     /// The store is done with.
     Close,
     /// The run is over.
@@ -79,7 +85,7 @@ pub enum AgentOrder {
 }
 
 /// A store to be loaded.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Opening {
     /// Its URL, with passwords.
     pub url: String,
@@ -97,6 +103,8 @@ pub struct Opening {
     pub verify: bool,
     /// Every record of the plan is there already.
     pub exists: bool,
+    /// Records of other agents that this one may have to judge.
+    pub takes_over: TakesOver,
     /// What clients may spend on being on time.
     pub pace: Pacing,
     /// How long an eventually consistent store may take to settle.

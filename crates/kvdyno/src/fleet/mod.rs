@@ -15,6 +15,7 @@ mod gathering;
 mod identity;
 mod latest_use;
 mod local;
+mod loss;
 mod machine_use;
 mod member;
 mod messages;
@@ -24,6 +25,7 @@ mod refusals;
 mod share;
 #[cfg(feature = "simulated-agents")]
 mod simulated;
+mod taking_over;
 mod timing;
 mod token;
 mod under_way;
@@ -36,9 +38,9 @@ pub use agent::{agent, agent_of_engine};
 pub use asked::{AgentsAsked, FleetInUse, Fleets, conductor_to_join, refuse, refuse_engine_agents};
 pub use identity::hash;
 pub use latest_use::LatestUse;
+pub use loss::{OnAgentLost, TakesOver};
 pub use messages::Opening;
 pub use reads::{ReadsFrom, longest_pipeline};
-pub use share::Division;
 #[cfg(feature = "simulated-agents")]
 pub use simulated::simulated_agents;
 

@@ -14,6 +14,7 @@ use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::result::AgentResult;
 
 use super::gathering::{AgentNews, Fleet};
+use super::loss::OnAgentLost;
 use super::member::{Member, late_begin, name_limit};
 use super::messages::{AgentOrder, Opening, Preparing, Told};
 use super::reads::ReadsFrom;
@@ -29,23 +30,32 @@ pub(super) const CONNECTING: Duration = Duration::from_secs(120);
 pub(super) const LOOK: Duration = Duration::from_millis(5);
 
 impl Fleet {
-    /// Gets all agents ready for a store, which they read as `reads` says; `opening` says what each is told.
+    /// Gets all agents ready for a store, which they read as `reads` says; `opening` is what all are told.
     ///
     /// # Errors
     /// [`Failure`] if one cannot reach it, or takes the plan for another.
     pub fn open(
         &mut self,
         interrupt: &Interrupt,
-        reads: ReadsFrom,
-        opening: impl Fn(Division) -> Opening,
+        (reads, on_lost): (ReadsFrom, OnAgentLost),
+        opening: Opening,
     ) -> Result<(), Failure> {
-        (self.goes_on, self.reads) = (false, reads);
-        let count = self.count();
+        (self.goes_on, self.reads, self.on_lost) = (false, reads, on_lost);
+        (self.opening, self.unknown_below) = (Some(opening), 0);
+        self.lost_owners.clear();
+        self.give_places();
+        self.give_openings(interrupt)
+    }
+
+    /// Tells each agent that is there of the store, with its share of the load, and waits until all have reached it.
+    pub(super) fn give_openings(&mut self, interrupt: &Interrupt) -> Result<(), Failure> {
         let mut hash = String::new();
-        for (index, member) in (0..).zip(&self.members) {
-            let opening = opening(Division { reads, index, count });
+        for (number, division) in self.dealt() {
+            let Some(opening) = self.opening.clone() else { continue };
             hash.clone_from(&opening.plan_hash);
-            member.order(&AgentOrder::Open(Box::new(opening)));
+            let (part, ownership) = (division.part(), division.ownership());
+            let opening = Opening { part, ownership, ..opening };
+            self.members[number].order(&AgentOrder::Open(Box::new(opening)));
         }
         let opened = self.hear_all(CONNECTING, interrupt, |_, told| match told {
             Told::Opened { plan_hash } if plan_hash == hash => Ok(Some(())),
@@ -64,9 +74,9 @@ impl Fleet {
         self.members.iter().for_each(|member| member.order(&AgentOrder::Close));
     }
 
-    /// How many agents there are.
+    /// How many agents carry the load of the store, those that were lost meanwhile included.
     pub fn count(&self) -> u32 {
-        self.members.len() as u32
+        self.members.iter().filter(|member| member.place.is_some()).count() as u32
     }
 
     /// What cannot be told of the records 0..`records`, whose reading back is over, for agents were lost;
@@ -74,10 +84,14 @@ impl Fleet {
     pub fn ownerless(&self, records: u64) -> Option<Ownerless> {
         let (reads, count) = (self.reads, self.count());
         let mut ownerless = Ownerless::default();
-        for (index, member) in (0..).zip(&self.members).filter(|(_, member)| !member.is_there()) {
-            let own = Division { reads, index, count }.own(records);
-            // It may have been lost when it had told what it had read.
-            let read = match member.phase.reads_back {
+        let places = self.members.iter().filter_map(|member| Some((member.place?, member)));
+        for (index, member) in places.filter(|(_, member)| !member.is_there()) {
+            let own = match member.estate {
+                Some(estate) => estate.records,
+                None => Division { reads, index, count }.own(records),
+            };
+            // It may have been lost when it had told what it had read; some of that, when it had taken over from others.
+            let read = match member.phase.reads_back && self.lost_owners.is_empty() {
                 true => member.phase.findings.tally.records,
                 false => 0,
             };
@@ -88,12 +102,25 @@ impl Fleet {
                 ownerless.before.add(member.unclear);
             }
         }
+        ownerless.records = ownerless.records.max(self.unknown_below).min(records);
         (!ownerless.agents.is_empty()).then_some(ownerless)
     }
 
-    /// Returns true if one was lost.
+    /// Returns true if an agent was lost since it carries the load of the store.
     pub fn has_lost(&self) -> bool {
-        self.members.iter().any(|member| !member.is_there())
+        self.members.iter().any(|member| member.place.is_some() && !member.is_there())
+    }
+
+    /// Agents that carry the phase that is on, or was last, those that were lost in it included.
+    pub(super) fn carriers(&self) -> impl Iterator<Item = &Member> {
+        let carry = |member: &&Member| member.place.is_some() && member.estate.is_none();
+        self.members.iter().filter(carry)
+    }
+
+    /// The first agent that was lost and whose load nobody has taken over, with why.
+    pub(super) fn first_unresolved(&self) -> Option<String> {
+        let lost = self.unresolved().next()?;
+        Some(format!("{}: {}", lost.who(), lost.lost.as_ref()?))
     }
 
     /// Those that were lost, with why.
@@ -101,6 +128,7 @@ impl Fleet {
         let lost = self
             .members
             .iter()
+            .filter(|member| member.place.is_some())
             .filter_map(|member| Some(format!("{}: {}", member.who(), member.lost.as_ref()?)));
         lost.collect()
     }
@@ -118,17 +146,18 @@ impl Fleet {
         interrupt: &Interrupt,
         observer: &mut dyn Observer,
     ) -> Result<PhaseMeasure, LoadError> {
-        check(phase, self.count()).map_err(LoadError::Agents)?;
+        let dealt = self.dealt();
+        check(phase, dealt.first().map_or(1, |dealt| dealt.1.count)).map_err(LoadError::Agents)?;
         self.goes_on = reads_back;
         self.members.iter_mut().for_each(|member| member.make_ready(reads_back));
         (0..self.members.len()).for_each(|number| self.latest_use.forget(number));
         self.set_clocks(interrupt).map_err(LoadError::Agents)?;
         self.prepared += 1;
-        let (number, reads, count) = (self.prepared, self.reads, self.count());
-        for (index, member) in (0..).zip(&self.members).filter(|(_, member)| member.is_there()) {
-            let phase = share_of(phase, Division { reads, index, count });
+        let number = self.prepared;
+        for (of, division) in dealt.into_iter().filter(|(of, _)| self.members[*of].is_there()) {
+            let phase = share_of(phase, division);
             let preparing = Preparing { number, phase, reads_back };
-            member.order(&AgentOrder::Prepare(Box::new(preparing)));
+            self.members[of].order(&AgentOrder::Prepare(Box::new(preparing)));
         }
         let ready = self.hear_all(CONNECTING, interrupt, |_, told| match told {
             Told::Ready { number: of, workers } if of == number => Ok(Some(workers)),
@@ -245,19 +274,20 @@ impl Fleet {
     pub fn table(&self, measure: &PhaseMeasure) -> Vec<AgentResult> {
         let all = measure.series.iter().map(|(_, series)| series.completed()).sum();
         let seconds = measure.span().as_secs_f64();
-        self.members.iter().map(|member| member.row(all, seconds)).collect()
+        self.carriers().map(|member| member.row(all, seconds)).collect()
     }
 
     /// What the table of agents shows of the phase that was measured last: one that is unlike the others.
     pub fn unlike(&self, phase: &PhasePlan) -> Option<Reason> {
         let open = phase.groups.iter().any(|group| group.arrival.is_open());
-        let compared = self.members.iter().map(|member| ComparedAgent {
+        let members: Vec<&Member> = self.carriers().collect();
+        let compared = members.iter().map(|member| ComparedAgent {
             course: &member.phase.course,
             clients: member.clients(),
         });
         let found = unlike(&compared.collect::<Vec<_>>(), open)?;
         let Unlike { agent, figure, unlike, stretches: intervals, times } = found;
-        let agent = self.members[agent].called();
+        let agent = members[agent].called();
         Some(Reason::AgentUnlike { agent, figure, unlike, intervals, times })
     }
 
@@ -312,7 +342,7 @@ impl Fleet {
         interrupt: &Interrupt,
         mut take: impl FnMut(usize, Told) -> Result<Option<T>, String>,
     ) -> Result<Option<T>, String> {
-        if let Some(lost) = self.lost().into_iter().next().filter(|_| !self.goes_on) {
+        if let Some(lost) = self.first_unresolved().filter(|_| !self.goes_on) {
             return Err(lost);
         }
         let until = Instant::now() + patience;
@@ -349,7 +379,7 @@ impl Fleet {
     /// An agent is lost while nothing is measured.
     pub(super) fn lose(&mut self, number: usize, why: &str) {
         if self.members[number].is_there() {
-            self.members[number].lost = Some(why.to_owned());
+            self.members[number].note_loss(why);
             warn_user!("kvdyno: lost {}: {why}", self.members[number].who());
         }
     }

@@ -26,7 +26,7 @@ impl Division {
     /// Of which records it carries them out.
     pub fn ownership(self) -> Ownership {
         let Division { reads, index, count } = self;
-        if reads == ReadsFrom::Own { Ownership { index, count } } else { Ownership::ALL }
+        if reads == ReadsFrom::Own { Ownership::new(index, count) } else { Ownership::ALL }
     }
 
     /// How many of the records 0..`records` are its own.

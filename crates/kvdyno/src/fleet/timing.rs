@@ -53,7 +53,7 @@ impl Fleet {
         if interrupt.is_raised() {
             return Err("the user stopped the run".to_owned());
         }
-        if let Some(lost) = self.lost().into_iter().next().filter(|_| !self.goes_on) {
+        if let Some(lost) = self.first_unresolved().filter(|_| !self.goes_on) {
             return Err(lost);
         }
         let mut there = self.members.iter().filter(|member| member.is_there());
@@ -76,7 +76,7 @@ impl Fleet {
     /// The agent whose clock was known worst in the phase that was measured last, if it was known too little for
     /// what the phase tells apart: intervals, and slots where it has faults.
     pub fn uncertain(&self, phase: &PhasePlan, interval: Duration) -> Option<Reason> {
-        let worst = self.members.iter().max_by_key(|member| member.clock_uncertainty())?;
+        let worst = self.carriers().max_by_key(|member| member.clock_uncertainty())?;
         let off = Duration::from_nanos(worst.clock_uncertainty());
         let slot = Duration::from_nanos(SLOT);
         let of = if phase.faults.is_empty() { interval } else { slot };

@@ -1,21 +1,26 @@
 //! A session whose load agents carry: what is asked of them in the place of this process's own store and ledger.
 
-use kvdyno_core::load::{Job, LoadError, Observer};
-use kvdyno_core::measure::PhaseMeasure;
-use kvdyno_core::verdict::Reason;
-use kvdyno_core::workload::{Ownership, PhasePlan};
-use kvdyno_report::result::{EndCause, Status};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use kvdyno_core::load::{Interrupt, Job, LoadError, Observer};
+use kvdyno_core::measure::{PhaseMeasure, StopReason};
+use kvdyno_core::verdict::Reason;
+use kvdyno_core::workload::{Ownership, Part, PhasePlan};
+use kvdyno_report::result::{EndCause, PhaseOutcome, Status};
 
 use super::Session;
 use crate::account::{Ownerless, Unclear};
 use crate::existing::Existing;
 use crate::exit::Failure;
-use crate::fleet::{Division, FleetInUse, Fleets, Opening, ReadsFrom, hash};
+use crate::fleet::{FleetInUse, Fleets, OnAgentLost, Opening, ReadsFrom, TakesOver, hash};
 use crate::run_options::RunOptions;
+use crate::sessions::further_session_number;
 
-/// Gets the agents ready for the store of this URL.
+/// How often it is looked whether the user still wants to wait.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Gets the agents ready for the store of this URL; with it who was lost meanwhile, if the others go on.
 ///
 /// # Errors
 /// [`Failure`] if one cannot reach it, or what is there already cannot be had so.
@@ -24,7 +29,7 @@ pub(super) fn take(
     options: &RunOptions<'_>,
     url: &str,
     existing: Existing,
-) -> Result<FleetInUse, Failure> {
+) -> Result<(FleetInUse, Option<Reason>), Failure> {
     if existing == Existing::Some {
         return Err(Failure::usage(
             "some records are there and some are not: agents do not know which to load; use --data wipe, or \
@@ -33,24 +38,66 @@ pub(super) fn take(
     }
     let plan = serde_json::to_string(options.plan).map_err(Failure::internal)?;
     let fleet = fleets.take(&options.interrupt)?;
-    let opening = |division: Division| Opening {
+    let goes_on = fleets.on_lost() == OnAgentLost::GoOn;
+    let takes_over = match fleets.reads() {
+        ReadsFrom::Own if goes_on => TakesOver::Lost,
+        _ => TakesOver::Nothing,
+    };
+    let opening = Opening {
         url: url.to_owned(),
-        plan: plan.clone(),
         plan_hash: hash(plan.as_bytes()),
-        part: division.part(),
-        ownership: division.ownership(),
+        plan,
+        // Each agent has its own.
+        part: Part::WHOLE,
+        ownership: Ownership::ALL,
         session: options.session,
         verify: options.verify,
         exists: existing == Existing::All,
+        takes_over,
         pace: options.load.pace,
         settle: options.load.settle,
     };
-    let opened = fleet.lock().open(&options.interrupt, fleets.reads(), opening);
-    // Where one was lost meanwhile the run ends in good order, with a result.
-    if !fleet.lock().has_lost() {
-        opened?;
+    let (mut lost, of) = (Vec::new(), fleet.lock().left());
+    loop {
+        let mut all = fleet.lock();
+        let how = (fleets.reads(), fleets.on_lost());
+        let opened = all.open(&options.interrupt, how, opening.clone());
+        if !all.has_lost() {
+            opened?;
+            break;
+        }
+        // Where one was lost meanwhile the run ends in good order, with a result; or the others begin without it.
+        if !goes_on || all.left() == 0 {
+            break;
+        }
+        lost.append(&mut all.lost());
     }
-    Ok(fleet)
+    let early = (!lost.is_empty()).then(|| Reason::AgentLost { agents: lost, of: of.into() });
+    Ok((fleet, early))
+}
+
+/// Waits until nothing more comes of agents that a run before this one lost: they would write to records that this run
+/// is about to look at.
+///
+/// # Errors
+/// [`Failure`] if the user does not want to wait.
+pub(super) fn wait_for_earlier(options: &RunOptions<'_>, timeout: Duration) -> Result<(), Failure> {
+    let quiet_at = options.fleets.as_ref().and_then(|fleets| fleets.quiet_at(timeout));
+    match wait_until(quiet_at, &options.interrupt) {
+        true => Ok(()),
+        false => Err(Failure::interrupted()),
+    }
+}
+
+/// Returns false if the user does not want to wait so long.
+fn wait_until(moment: Option<Instant>, interrupt: &Interrupt) -> bool {
+    while moment.is_some_and(|moment| Instant::now() < moment) {
+        if interrupt.is_raised() {
+            return false;
+        }
+        std::thread::sleep(LOOK);
+    }
+    true
 }
 
 impl Session<'_> {
@@ -100,7 +147,7 @@ impl Session<'_> {
         let part = self.context.options.part;
         self.accounting.before_reading(|| match (fleet, ledger) {
             (Some(fleet), _) => fleet.lock().count_unclear(records, interrupt),
-            (None, Some(ledger)) => Unclear::count(&ledger, (part, Ownership::ALL), records),
+            (None, Some(ledger)) => Unclear::count(&ledger, (part, &Ownership::ALL), records),
             (None, None) => Unclear::default(),
         });
     }
@@ -137,6 +184,91 @@ impl Session<'_> {
         };
         let told = std::mem::replace(&mut self.lost_told, agents.len());
         (agents.len() > told).then(|| Reason::AgentLost { agents, of: of.into() })
+    }
+
+    /// Returns true if the agents that are left carry on where one was lost.
+    pub(super) fn goes_on_without_lost(&self) -> bool {
+        let goes_on = |fleets: &Fleets| fleets.on_lost() == OnAgentLost::GoOn;
+        let left = |fleet: &FleetInUse| fleet.lock().left() > 0;
+        self.options.fleets.as_ref().is_some_and(goes_on) && self.fleet.as_ref().is_some_and(left)
+    }
+
+    /// Lets the agents that are left take over from those that were lost, where the run goes on without these, once nothing
+    /// more comes of them. Returns false if the run cannot go on; why is in its status.
+    pub(super) fn take_over_lost(&mut self) -> bool {
+        while self.goes_on_without_lost() && self.has_unresolved() {
+            let lost = self.agents_lost();
+            self.reasons.extend(lost.map(|lost| (self.latest_phase(), vec![lost])));
+            let (quiet_at, left) = match &self.fleet {
+                Some(fleet) => {
+                    let fleet = fleet.lock();
+                    (fleet.quiet_at(self.context.profile.timeout), fleet.left())
+                }
+                None => return true,
+            };
+            let wait = quiet_at.map(|at| at.saturating_duration_since(Instant::now()));
+            warn_user!(
+                "kvdyno: {left} agents take over in {} s, when nothing more can come of what was lost",
+                wait.unwrap_or_default().as_secs() + 1
+            );
+            if !wait_until(quiet_at, &self.context.interrupt) {
+                self.status = Status::Interrupted;
+                return false;
+            }
+            let session = further_session_number();
+            self.further_sessions.push(session);
+            let Some(fleet) = &self.fleet else { return true };
+            let taken = fleet.lock().take_over(self.records, session, &self.context.interrupt);
+            if let Err(failure) = taken {
+                if self.context.interrupt.is_raised() {
+                    self.status = Status::Interrupted;
+                    return false;
+                }
+                if !self.has_unresolved() {
+                    self.cause = Some(failure.cause());
+                    self.status = Status::Failed { message: failure.to_string() };
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Returns true if an agent was lost whose load nobody carries.
+    pub(super) fn has_unresolved(&self) -> bool {
+        self.fleet.as_ref().is_some_and(|fleet| fleet.lock().has_unresolved())
+    }
+
+    /// Name of the phase that ran last, or of the first one.
+    fn latest_phase(&self) -> String {
+        let planned = || self.options.plan.phases.first();
+        let latest = self.ran.last().map(|ran| &ran.plan).or_else(planned);
+        latest.map_or_else(String::new, |phase| phase.name.clone())
+    }
+
+    /// The load that `outcome` is of, once more, if it was cut short because an agent was lost and others are left: they
+    /// load all of its records. `phase` is as the plan has it.
+    pub(super) fn load_again(
+        &mut self,
+        phase: &PhasePlan,
+        outcome: Option<&PhaseOutcome>,
+    ) -> Option<PhasePlan> {
+        let stopped = outcome.map(|outcome| outcome.measure.stopped);
+        let cut_short = stopped == Some(StopReason::AgentLost) && phase.load;
+        if !cut_short || self.status != Status::Complete || !self.goes_on_without_lost() {
+            return None;
+        }
+        self.accounting.load_again();
+        let mut again = phase.clone();
+        again.index = self.next_index();
+        again.name = format!("{}:again", phase.name);
+        again.label = format!("{} again", phase.label);
+        again.part_of = Some(phase.name.clone());
+        if self.options.fleets.as_ref().is_some_and(|of| of.reads() == ReadsFrom::Anywhere) {
+            let left = self.fleet.as_ref().map_or(1, |fleet| fleet.lock().left());
+            again.groups.iter_mut().for_each(|group| group.in_even_shares(left));
+        }
+        Some(again)
     }
 
     /// Ends a run of which an agent was lost before its first phase: nothing is measured, and the result says why.

@@ -49,26 +49,16 @@ impl Session<'_> {
     }
 
     fn carry_out(&mut self, phase: &PhasePlan, output: &Output) -> Option<PhaseOutcome> {
-        let mut outcome = match self.load(phase, output) {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                let lost = self.agents_lost();
-                self.reasons.extend(lost.map(|lost| (phase.name.clone(), vec![lost])));
-                let failure = self.failure_of(phase, &error);
-                self.cause = Some(failure.cause());
-                self.status = match self.fleet.is_some() && self.context.interrupt.is_raised() {
-                    true => Status::Interrupted,
-                    false => Status::Failed { message: failure.to_string() },
-                };
-                return None;
-            }
-        };
+        let mut outcome = self.load_or_end(phase, output)?;
         let measure = &outcome.measure;
         self.records = measure.records;
         self.accounting.add(phase, measure, &outcome.faults);
         self.reached.insert(phase.name.clone(), measure.rate());
         note_repairs(&mut self.not_back, &phase.name, &outcome.faults);
-        self.status = status_after(&self.url, self.store.threading(), phase, measure);
+        self.status = match measure.stopped {
+            StopReason::AgentLost if self.goes_on_without_lost() => Status::Complete,
+            _ => status_after(&self.url, self.store.threading(), phase, measure),
+        };
         if let Status::Failed { message } = &mut self.status {
             self.cause = Some(match (measure.stopped, self.not_back.values().next()) {
                 (StopReason::TimeLimit, _) => EndCause::TimeLimit,
@@ -80,7 +70,8 @@ impl Session<'_> {
                 _ => EndCause::StoreLost,
             });
         }
-        if self.status == Status::Complete && self.has_lost_agents() {
+        let is_over = self.has_lost_agents() && !self.goes_on_without_lost();
+        if self.status == Status::Complete && is_over {
             self.cause = Some(EndCause::AgentLost);
             self.status = Status::Failed {
                 message: format!(
@@ -96,6 +87,34 @@ impl Session<'_> {
         let store = &self.context.profile.store;
         outcome.published = Published::of(self.options.plan, store, &phase.name);
         Some(outcome)
+    }
+
+    /// Carries the load of a phase. Where an agent was lost before it began and the run goes on without it, the others
+    /// begin anew.
+    fn load_or_end(&mut self, phase: &PhasePlan, output: &Output) -> Option<PhaseOutcome> {
+        loop {
+            if !self.take_over_lost() {
+                return None;
+            }
+            let error = match self.load(phase, output) {
+                Ok(outcome) => return Some(outcome),
+                Err(error) => error,
+            };
+            let is_interrupted = self.fleet.is_some() && self.context.interrupt.is_raised();
+            let lost = self.agents_lost().map(|lost| (phase.name.clone(), vec![lost]));
+            let has_lost = lost.is_some();
+            self.reasons.extend(lost);
+            if has_lost && !is_interrupted && self.goes_on_without_lost() {
+                continue;
+            }
+            let failure = self.failure_of(phase, &error);
+            self.cause = Some(failure.cause());
+            self.status = match is_interrupted {
+                true => Status::Interrupted,
+                false => Status::Failed { message: failure.to_string() },
+            };
+            return None;
+        }
     }
 
     /// Why a phase could not begin. That a store is not there after a repair that did not bring it back is no mistake

@@ -159,15 +159,19 @@ impl Session<'_> {
         purpose: &'static str,
         output: &Output,
     ) -> Result<(PhaseResult, Vec<Reason>), Ended> {
-        let judged = self.reasons.len();
+        let (judged, lost) = (self.reasons.len(), self.lost_told);
         let outcome = self.phase(plan, output);
         let mut reasons: Vec<Reason> =
             self.reasons.drain(judged..).flat_map(|(_, reasons)| reasons).collect();
         let (wrong, rest) = reasons.drain(..).partition(|reason| {
-            matches!(reason, Reason::Anomalies { .. } | Reason::Unjudged { .. })
+            matches!(
+                reason,
+                Reason::Anomalies { .. } | Reason::Unjudged { .. } | Reason::AgentLost { .. }
+            )
         });
         self.reasons.push((plan.name.clone(), wrong));
-        let is_whole = self.status == Status::Complete;
+        // Where others go on without an agent that was lost, this one is cut short all the same.
+        let is_whole = self.status == Status::Complete && self.lost_told == lost;
         let probe = outcome.map(|outcome| {
             // One that was cut short is no probe.
             let probe = is_whole.then(|| purpose.to_owned());

@@ -99,8 +99,8 @@ impl Lane {
 
 impl Owned {
     /// Whose records the lane is about.
-    pub(super) fn ownership(&self) -> Ownership {
-        self.ownership
+    pub(super) fn ownership(&self) -> &Ownership {
+        &self.ownership
     }
 
     /// Fills the queue.
@@ -132,7 +132,7 @@ impl Owned {
             if id >= requests {
                 return None;
             }
-            let own = drawer.draw_own(id, self.ownership);
+            let own = drawer.draw_own(id, &self.ownership);
             dues.advance();
             if let Some(operation) = own {
                 *drawn = operation;
@@ -171,14 +171,14 @@ impl Owned {
             && walk.step()
         {
             all += 1;
-            if drawer.draw_own(id, self.ownership).is_some() {
+            if drawer.draw_own(id, &self.ownership).is_some() {
                 own += 1;
                 ages.iter_mut().for_each(|ages| ages.note(due, 1));
             }
             dues.advance();
         }
         let share = match all {
-            0 => 1.0 / f64::from(self.ownership.count),
+            0 => self.ownership.share(),
             all => own as f64 / all as f64,
         };
         let mut owed = 0.0;

@@ -113,6 +113,7 @@ mod tests {
             initial: Initial::Never,
             expiry: None,
             may_apply_again: false,
+            taken_over: None,
         };
         let key = KeyModel { form: KeyForm::Decimal, length: 16 };
         Examiner::new(Examination {

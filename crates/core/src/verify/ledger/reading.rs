@@ -1,7 +1,7 @@
 //! The ledger's reads: the ticket taken before one is sent, the verdict when it has ended, and what
 //! it tells of the slot.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use super::snapshot::{Now, Snapshot};
 use super::word::{Base, Flight, Word};
@@ -85,6 +85,7 @@ impl Ledger {
         }
         let times = self.times(sent, answered);
         let judgement = self.judge_ticket(slot, ticket, read, times);
+        let judgement = self.excuse_lost(slot, read, judgement);
         self.allow_stale(slot, read, judgement, times)
     }
 
@@ -108,7 +109,7 @@ impl Ledger {
         let earlier = matches!(read, Read::Version { session: WriterRun::Earlier, .. });
         earlier
             && then == Word::UNTOUCHED
-            && self.rules.existing_data
+            && self.rules_of(slot).existing_data
             && !self.may_apply_again
             && replace(self.slots.word(slot), then, then.with_base(Base::Found))
     }
@@ -124,7 +125,7 @@ impl Ledger {
         let cell = self.slots.word(slot);
         let then = ticket.word;
         if self.may_apply_again {
-            return again::judge(cell, then, read, &self.rules, times);
+            return again::judge(cell, then, read, &self.rules_of(slot), times);
         }
         if then.is_overlapped() {
             return self.end_registered(slot, &ticket, read, times);
@@ -132,15 +133,34 @@ impl Ledger {
         loop {
             let last = load(cell);
             let judgement = if then.is_unknown() {
-                Some(self.judge_unknown(read, last))
+                Some(self.judge_unknown(slot, read, last))
             } else if last.is_overlapped() {
                 self.end_in_entry(slot, then, read, times)
             } else {
-                self.end_plain(cell, then, last, read, times)
+                self.end_plain(slot, (then, last), read, times)
             };
             if let Some(judgement) = judgement {
                 return judgement;
             }
+        }
+    }
+
+    /// Lets a value pass that a process which is lost may have written to a record that this one took over: its request
+    /// may have been on the way for long. Nobody knows in which order that is, so it is not judged.
+    #[inline]
+    fn excuse_lost(&self, slot: u64, read: Read, judgement: Judgement) -> Judgement {
+        let Some(taken) = self.taken_over.filter(|taken| slot >= taken.from) else {
+            return judgement;
+        };
+        if !matches!(judgement, Judgement::Illegal { .. }) {
+            return judgement;
+        }
+        match read {
+            Read::Version { session: WriterRun::Earlier | WriterRun::Unseen, .. } => {
+                Judgement::StampOnly
+            }
+            Read::Absent if taken.deletes => Judgement::UnexpectedMiss,
+            _ => judgement,
         }
     }
 
@@ -169,15 +189,15 @@ impl Ledger {
     #[inline]
     fn end_plain(
         &self,
-        cell: &AtomicU64,
-        then: Word,
-        last: Word,
+        slot: u64,
+        (then, last): (Word, Word),
         read: Read,
         times: Times,
     ) -> Option<Judgement> {
-        let found = Found::of(read, self.rules.existing_data, last.issued());
-        let snapshot = self.snapshot(then, last, Now::Word(last));
-        let judgement = self.rules.judge(found, &snapshot, times);
+        let (cell, rules) = (self.slots.word(slot), self.rules_of(slot));
+        let found = Found::of(read, rules.existing_data, last.issued());
+        let snapshot = self.snapshot(slot, then, last, Now::Word(last));
+        let judgement = rules.judge(found, &snapshot, times);
         let next = self.told(found, judgement, &snapshot);
         (next == last || replace(cell, last, next)).then_some(judgement)
     }
@@ -210,9 +230,10 @@ impl Ledger {
     fn end_in_entry(&self, slot: u64, then: Word, read: Read, times: Times) -> Option<Judgement> {
         let (mut shard, last) = self.lock(slot);
         let entry = shard.get(slot).filter(|_| last.is_overlapped())?;
-        let found = Found::of(read, self.rules.existing_data, last.issued());
-        let snapshot = self.snapshot(then, last, Now::Entry(entry));
-        let judgement = self.rules.judge(found, &snapshot, times);
+        let rules = self.rules_of(slot);
+        let found = Found::of(read, rules.existing_data, last.issued());
+        let snapshot = self.snapshot(slot, then, last, Now::Entry(entry));
+        let judgement = rules.judge(found, &snapshot, times);
         let blank = snapshot.blank();
         let deleted = then.base() == Base::Deleted && !then.observed();
         let open = then.open();
@@ -242,12 +263,13 @@ impl Ledger {
         debug_assert!(!last.is_plain(), "read-keeps-entry: slot {slot} is {last:?}");
         let issued = last.issued();
         let Some(entry) = shard.get(slot).filter(|_| last.is_overlapped()) else {
-            return self.judge_unknown(read, last);
+            return self.judge_unknown(slot, read, last);
         };
-        let found = Found::of(read, self.rules.existing_data, issued);
+        let rules = self.rules_of(slot);
+        let found = Found::of(read, rules.existing_data, issued);
         let registered = ticket.registered();
         let view = View { entry, read: registered, issued };
-        let judgement = self.rules.judge(found, &view, times);
+        let judgement = rules.judge(found, &view, times);
         let only = !view.dropped_delete();
         let legal = |_, superseded_at| superseded_at > registered.at;
         let at = Some(registered.at);
@@ -316,45 +338,46 @@ impl Ledger {
         let cell = self.slots.word(slot);
         let last = load(cell);
         // When the answer came is not told: whatever may have expired has.
-        let times = self.times(sent, Nanos::MAX);
+        let (times, rules) = (self.times(sent, Nanos::MAX), self.rules_of(slot));
         let sent = Tick::of(sent);
         let (judgement, in_order) = if self.may_apply_again {
-            let judgement = again::judge(cell, last.acknowledged_only(), read, &self.rules, times);
+            let judgement = again::judge(cell, last.acknowledged_only(), read, &rules, times);
             (judgement, last.tick() < sent)
         } else if last.is_unknown() {
-            return self.judge_unknown(read, last);
+            return self.judge_unknown(slot, read, last);
         } else if last.is_overlapped() {
             let (mut shard, last) = self.lock(slot);
             let Some(entry) = shard.get(slot).filter(|_| last.is_overlapped()) else {
                 return Judgement::StampOnly;
             };
-            let found = Found::of(read, self.rules.existing_data, last.issued());
+            let found = Found::of(read, rules.existing_data, last.issued());
             let view = View::now(entry, last.issued());
-            (self.rules.judge(found, &view, times), view.settled_before(sent))
+            (rules.judge(found, &view, times), view.settled_before(sent))
         } else {
-            let found = Found::of(read, self.rules.existing_data, last.issued());
-            let snapshot = self.snapshot(last.acknowledged_only(), last, Now::Word(last));
-            (self.rules.judge(found, &snapshot, times), last.tick() < sent)
+            let found = Found::of(read, rules.existing_data, last.issued());
+            let snapshot = self.snapshot(slot, last.acknowledged_only(), last, Now::Word(last));
+            (rules.judge(found, &snapshot, times), last.tick() < sent)
         };
-        match judgement {
-            Judgement::Illegal { kind: AnomalyKind::Phantom, .. } => judgement,
+        match self.excuse_lost(slot, read, judgement) {
+            judgement @ Judgement::Illegal { kind: AnomalyKind::Phantom, .. } => judgement,
             Judgement::Illegal { .. } if !in_order => Judgement::StampOnly,
-            _ => self.allow_stale(slot, read, judgement, times),
+            judgement => self.allow_stale(slot, read, judgement, times),
         }
     }
 
     #[inline]
-    fn snapshot<'a>(&self, then: Word, last: Word, now: Now<'a>) -> Snapshot<'a> {
+    fn snapshot<'a>(&self, slot: u64, then: Word, last: Word, now: Now<'a>) -> Snapshot<'a> {
         let deletes = self.deletes.load(Ordering::SeqCst);
-        Snapshot { then, last, now, existing_data: self.rules.existing_data, deletes }
+        let existing_data = self.rules_of(slot).existing_data;
+        Snapshot { then, last, now, existing_data, deletes }
     }
 
     /// Of an unknown slot only this is known: which versions were sent.
     #[inline]
-    fn judge_unknown(&self, read: Read, last: Word) -> Judgement {
-        let next = last.issued() + 1;
-        match Found::of(read, self.rules.existing_data, last.issued()) {
-            Found::Newer if !self.rules.existing_data => Judgement::OtherRun,
+    fn judge_unknown(&self, slot: u64, read: Read, last: Word) -> Judgement {
+        let (next, existing_data) = (last.issued() + 1, self.rules_of(slot).existing_data);
+        match Found::of(read, existing_data, last.issued()) {
+            Found::Newer if !existing_data => Judgement::OtherRun,
             Found::Ours(version) if version >= next => {
                 Judgement::Illegal { kind: AnomalyKind::Phantom, floor: 0, next, behind: None }
             }

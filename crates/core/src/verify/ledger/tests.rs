@@ -25,6 +25,7 @@ fn config() -> LedgerConfig {
         initial: Initial::Never,
         expiry: None,
         may_apply_again: false,
+        taken_over: None,
     }
 }
 
@@ -289,6 +290,44 @@ fn existing_data_is_checked_by_its_stamp_until_it_is_found() {
     assert_eq!(kind(bench.read(earlier())), STALE);
     bench.write(Delete, Acknowledged);
     assert_eq!(kind(bench.read(earlier())), RESURRECTED);
+}
+
+/// What a lost process had sent may arrive at any time; what this one wrote since is judged as ever.
+#[test]
+fn what_was_taken_over_from_a_lost_process_is_existing_data_and_none_of_its_writes_is_wrong() {
+    let taken = |from, deletes| {
+        bench(LedgerConfig { taken_over: Some(TakenOver { from, deletes }), ..config() })
+    };
+    let bench = taken(0, false);
+    assert_eq!(bench.presence(), Presence::MayBeEither);
+    assert_eq!(bench.read(Read::Absent), Judgement::UnexpectedMiss);
+    assert_eq!(bench.read(earlier()), Judgement::StampOnly);
+    assert_eq!(bench.read(earlier()), Judgement::Legal);
+    bench.write(Put, Acknowledged);
+    assert_eq!(bench.read(ours(1)), Judgement::Legal);
+    assert_eq!(bench.read(earlier()), Judgement::StampOnly, "it came late");
+    let unseen = Read::Version { version: 7, session: WriterRun::Unseen };
+    assert_eq!(bench.read(unseen), Judgement::StampOnly, "who wrote it is not to be seen");
+    bench.write(Put, Acknowledged);
+    assert_eq!(kind(bench.read(ours(1))), STALE);
+    assert_eq!(kind(bench.read(ours(3))), PHANTOM);
+    assert_eq!(kind(bench.read(Read::Absent)), STALE, "nobody deletes");
+    // With overlapping writes, too.
+    let (one, other) = (bench.begin(Put), bench.begin(Put));
+    assert_eq!(bench.read(earlier()), Judgement::StampOnly);
+    bench.end(one, Acknowledged);
+    bench.end(other, Indeterminate);
+    assert_eq!(bench.read(earlier()), Judgement::StampOnly);
+    assert_eq!(kind(bench.read(ours(1))), STALE);
+
+    let bench = taken(0, true);
+    bench.write(Put, Acknowledged);
+    assert_eq!(bench.read(Read::Absent), Judgement::UnexpectedMiss, "its delete may come late");
+
+    let bench = taken(1, true);
+    bench.write(Put, Acknowledged);
+    assert_eq!(kind(bench.read(Read::Absent)), STALE, "slot 0 is this process's own");
+    assert_eq!(kind(bench.read(earlier())), PHANTOM);
 }
 
 #[test]

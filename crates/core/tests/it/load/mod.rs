@@ -16,9 +16,10 @@ use kvdyno_core::load::{
 };
 use kvdyno_core::measure::{Interval, PhaseMeasure, StopReason, now};
 use kvdyno_core::store::{Profile, Threading};
-use kvdyno_core::verify::{Initial, Ledger, LedgerConfig};
+use kvdyno_core::verify::{Initial, Ledger, LedgerConfig, TakenOver};
 use kvdyno_core::workload::{
-    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, Ownership, Part, PhasePlan,
+    Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Kind, LostOwner, Ownership, Part,
+    PhasePlan,
 };
 use stores::{Behaviour, MapStore, Shared};
 
@@ -80,6 +81,7 @@ impl Bench {
             initial: Initial::Never,
             expiry: None,
             may_apply_again: false,
+            taken_over: None,
         });
         let context = StoreContext {
             dataset,

@@ -4,11 +4,15 @@ use super::*;
 
 /// What one of two processes has: the same store, and a ledger that is dense over its own records.
 fn owner(bench: &Bench, index: u32) -> Bench {
-    let ownership = Ownership { index, count: 2 };
+    owner_of(bench, index, 2)
+}
+
+fn owner_of(bench: &Bench, index: u32, count: u32) -> Bench {
+    let ownership = Ownership::new(index, count);
     let mut context = bench.context.clone();
-    context.options.ownership = ownership;
+    context.options.ownership = ownership.clone();
     let ledger = Ledger::new(LedgerConfig {
-        slots: ownership.slots(context.dataset.capacity),
+        slots: ownership.slots_of_all(context.dataset.capacity),
         linearizable: true,
         staleness: Duration::ZERO,
         may_forget: false,
@@ -16,6 +20,10 @@ fn owner(bench: &Bench, index: u32) -> Bench {
         initial: Initial::Never,
         expiry: None,
         may_apply_again: false,
+        taken_over: Some(TakenOver {
+            from: ownership.slots(context.dataset.capacity),
+            deletes: false,
+        }),
     });
     context.ledger = Some(Arc::new(ledger.unwrap()));
     Bench { store: Arc::clone(&bench.store), context }
@@ -72,5 +80,44 @@ fn two_owners_carry_one_load_and_every_read_is_judged() {
         }
         let batched = both.iter().map(|own| count(own, Kind::GetBatch).1).sum::<u64>();
         assert_eq!(batched, count(&one, Kind::GetBatch).1, "each record of each batch, once");
+    }
+}
+
+/// One of three is lost: the others carry out together what one process would, and nothing that the lost one wrote is wrong
+/// to them, written over or not. What they write themselves is judged, whosever record it was.
+#[test]
+fn two_of_three_owners_take_over_the_records_of_the_third() {
+    for threading in [Threading::InProcess, Threading::Networked] {
+        let bench = Bench::new(threading, Behaviour::default());
+        let owners = [0, 1, 2].map(|index| owner_of(&bench, index, 3));
+        for owner in &owners {
+            owner.run(load_phase());
+        }
+        let mut mixed = group(&[(Kind::Get, 500), (Kind::Update, 400), (Kind::Insert, 100)], 4);
+        mixed.requests = Some(20_000);
+        let mixed = phase(vec![mixed], None);
+        let [first, _, third] = owners;
+        let lost = [LostOwner { index: 1, session: bench.context.dataset.session + 1 }];
+        let left = [first, third].map(|mut owner| {
+            let records = owner.context.dataset.capacity;
+            let options = &mut owner.context.options;
+            options.ownership = options.ownership.after(&lost, records);
+            owner
+        });
+        let one = Bench::loaded(threading, Behaviour::default()).run(mixed.clone()).0;
+        for round in 0..2 {
+            let both = together(&left, &mixed);
+            for own in &both {
+                assert_eq!(own.tally.illegal(), 0, "{:?}", own.anomalies);
+                assert_eq!(own.tally.other_run, 0);
+                let share = own.started as f64 / 20_000.0;
+                assert!((0.4..0.6).contains(&share), "{share}");
+            }
+            let by_stamp: u64 = both.iter().map(|own| own.tally.stamp_only).sum();
+            assert!(by_stamp > 0 || round > 0, "the third's, when they are first read");
+            if round == 0 {
+                assert_eq!(both.iter().map(|own| own.started).sum::<u64>(), one.started);
+            }
+        }
     }
 }

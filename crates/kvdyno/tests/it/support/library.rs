@@ -77,6 +77,7 @@ impl Run {
             initial,
             expiry: None,
             may_apply_again: false,
+            taken_over: None,
         });
         let context = StoreContext {
             dataset,

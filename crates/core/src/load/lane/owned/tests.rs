@@ -17,7 +17,7 @@ fn group(mix: &[(Kind, u16)], keys: Distribution) -> GroupPlan {
     GroupPlan { keys, requests: Some(10_000), ..plan }
 }
 
-fn lanes(plan: &GroupPlan, ownership: Ownership, count: u64) -> Vec<Lane> {
+fn lanes(plan: &GroupPlan, ownership: &Ownership, count: u64) -> Vec<Lane> {
     let key = KeyModel { form: KeyForm::Decimal, length: 16 };
     let dataset = Dataset { id: 3, session: 1, key, fields: 1, capacity: 1_000_000 };
     let workload = Workload::new(plan, &dataset, Part::WHOLE).unwrap();
@@ -26,13 +26,13 @@ fn lanes(plan: &GroupPlan, ownership: Ownership, count: u64) -> Vec<Lane> {
         let rate = Arc::new(RateOrders::of(&plan.changes));
         let dues = Dues::new(&plan.arrival, rate, 0, number, count, plan.seed);
         let lane = Lane::new(0, first, Arc::new(plan.clone()), workload.clone(), dues);
-        lane.of_owner(ownership, || Nanos::MAX)
+        lane.of_owner(ownership.clone(), || Nanos::MAX)
     };
     (0..count).map(lane).collect()
 }
 
 /// Every (id, kind, record) that a process carries out.
-fn carried_out(plan: &GroupPlan, ownership: Ownership, count: u64) -> Vec<(u64, Kind, u64)> {
+fn carried_out(plan: &GroupPlan, ownership: &Ownership, count: u64) -> Vec<(u64, Kind, u64)> {
     let mut all = Vec::new();
     for lane in lanes(plan, ownership, count) {
         while let Some(issued) = lane.claim(0, Nanos::MAX) {
@@ -79,12 +79,12 @@ fn owners_together_do_exactly_what_one_process_does() {
     for mix in [singles.as_slice(), &batches, &[(Kind::Insert, 1_000)]] {
         for keys in distributions() {
             let plan = group(mix, keys);
-            let mut whole = carried_out(&plan, Ownership::ALL, 2);
+            let mut whole = carried_out(&plan, &Ownership::ALL, 2);
             whole.sort_unstable();
             for count in [2, 5] {
                 let owner = |index| {
                     let lanes = 1 + u64::from(index % 3);
-                    carried_out(&plan, Ownership { index, count }, lanes)
+                    carried_out(&plan, &Ownership::new(index, count), lanes)
                 };
                 let each: Vec<_> = (0..count).map(owner).collect();
                 assert!(each.iter().all(|own| !own.is_empty()), "{keys:?}: {count}");
@@ -116,7 +116,7 @@ fn owners_together_are_offered_what_one_process_is() {
         let plan = GroupPlan { arrival: arrival.clone(), changes, ..plan };
         // How many of what falls due in a second is started in it: all, none, or some.
         for keeps_up in [1.0, 0.0, 0.6] {
-            let seen = |ownership, count| {
+            let seen = |ownership: &Ownership, count| {
                 let (mut offered, mut dues, mut unstarted) = ([0; 4], Vec::new(), 0);
                 for lane in lanes(&plan, ownership, count) {
                     for (second, offered) in (1..).zip(&mut offered) {
@@ -132,12 +132,12 @@ fn owners_together_are_offered_what_one_process_is() {
                 }
                 (offered, dues, unstarted)
             };
-            let mut whole = seen(Ownership::ALL, 1);
+            let mut whole = seen(&Ownership::ALL, 1);
             whole.1.sort_unstable();
             for count in [2, 5] {
                 let mut together = ([0; 4], Vec::new(), 0);
                 for index in 0..count {
-                    let (offered, dues, unstarted) = seen(Ownership { index, count }, 2);
+                    let (offered, dues, unstarted) = seen(&Ownership::new(index, count), 2);
                     together.0.iter_mut().zip(offered).for_each(|(all, own)| *all += own);
                     together.1.extend(dues);
                     together.2 += unstarted;
@@ -165,7 +165,7 @@ fn random_arrivals_of_all_owners_are_as_many_as_were_asked_for() {
         ..group(&[(Kind::Get, 1_000)], Distribution::Uniform)
     };
     let due = |index| {
-        let own = lanes(&plan, Ownership { index, count: 4 }, 2);
+        let own = lanes(&plan, &Ownership::new(index, 4), 2);
         own.iter().map(|lane| lane.offered_before(5 * SECOND, &mut Walk::of(u64::MAX))).sum::<u64>()
     };
     let all: u64 = (0..4).map(due).sum();
@@ -182,7 +182,7 @@ fn what_an_owner_has_no_time_to_draw_is_estimated() {
     };
     let seen = |drawn| {
         let (mut offered, mut unstarted, mut estimated) = (0, 0, false);
-        for lane in lanes(&plan, Ownership { index: 1, count: 4 }, 2) {
+        for lane in lanes(&plan, &Ownership::new(1, 4), 2) {
             let mut walk = Walk::of(drawn);
             offered += lane.offered_before(5 * SECOND, &mut walk);
             estimated |= walk.has_estimated();
@@ -207,10 +207,10 @@ fn a_lane_that_owns_nothing_of_an_endless_load_ends() {
         insert_first: 1,
         ..group(&[(Kind::Get, 1_000)], Distribution::Uniform)
     };
-    let owners = (0..3).map(|index| Ownership { index, count: 3 });
+    let owners = (0..3).map(|index| Ownership::new(index, 3));
     let (mine, others): (Vec<_>, Vec<_>) = owners.partition(|owner| owner.owns(0));
-    assert!(lanes(&plan, mine[0], 1)[0].claim(0, Nanos::MAX).is_some());
+    assert!(lanes(&plan, &mine[0], 1)[0].claim(0, Nanos::MAX).is_some());
     for other in others {
-        assert!(lanes(&plan, other, 1)[0].claim(0, Nanos::MAX).is_none());
+        assert!(lanes(&plan, &other, 1)[0].claim(0, Nanos::MAX).is_none());
     }
 }

@@ -1,0 +1,37 @@
+//! Whose a record is: where the ledger has it, in which session it is written, and whether it is judged here.
+
+use super::Examiner;
+
+impl Examiner {
+    #[inline]
+    pub(super) fn slots(&self, record: u64, field: Option<u16>) -> std::ops::Range<u64> {
+        let slot = self.by.ownership.slot(record);
+        if self.one_word {
+            return slot..slot.wrapping_add(1);
+        }
+        let words = u64::from(self.by.dataset.fields);
+        let first = slot.wrapping_mul(words);
+        match field {
+            Some(field) => first + u64::from(field)..first + u64::from(field) + 1,
+            None => first..first.wrapping_add(words),
+        }
+    }
+
+    /// Session in which this process writes `record`.
+    #[inline]
+    pub(super) fn session(&self, record: u64) -> u32 {
+        self.by.ownership.session(record, self.by.dataset.session)
+    }
+
+    #[inline]
+    pub(super) fn is_own(&self, record: u64) -> bool {
+        self.alone || self.is_own_of_several(record)
+    }
+
+    #[inline]
+    pub(super) fn is_own_of_several(&self, record: u64) -> bool {
+        let part = self.by.part;
+        let of_part = part.count == 1 || record % u64::from(part.count) == u64::from(part.index);
+        of_part && self.by.ownership.owns(record)
+    }
+}
