@@ -17,8 +17,8 @@ use crate::bench::Section;
 use crate::bench::page;
 use crate::servers;
 use crate::steps::{self, StepFailure, root};
-use engines::{ENGINES, Expected, PlantedEngine, page_table};
-use judgement::{Found, Judgement, judge};
+use engines::{ENGINES, MustSay, PlantedEngine, page_table};
+use judgement::{RunSaid, TrialOutcome, judge};
 use load::Load;
 
 /// Which engines, and how often.
@@ -54,7 +54,7 @@ pub struct Trial {
     /// The load.
     pub load: Load,
     /// What must be said.
-    pub expected: Expected,
+    pub expected: MustSay,
 }
 
 /// Runs the engines that were asked for, and prints the table.
@@ -113,7 +113,7 @@ fn all(
     binary: &Path,
     folder: &Path,
     trials: &[Trial],
-) -> Result<BTreeMap<usize, Vec<Judgement>>, StepFailure> {
+) -> Result<BTreeMap<usize, Vec<TrialOutcome>>, StepFailure> {
     let runs = |trial: &Trial| match (options.quick, trial.engine.is_honest()) {
         (true, _) => 1,
         (false, true) => HONEST_RUNS,
@@ -175,7 +175,7 @@ pub fn try_once(
     folder: &Path,
     trial: &Trial,
     run: u64,
-) -> Result<Judgement, StepFailure> {
+) -> Result<TrialOutcome, StepFailure> {
     let own = folder.join(format!("{}-{}-{run}", trial.engine.name, trial.load.name()));
     if own.exists() {
         std::fs::remove_dir_all(&own).map_err(StepFailure::file(&own))?;
@@ -195,9 +195,9 @@ pub fn try_once(
     let ended = ended.map_err(|source| steps::start_failure(&kvdyno, source))?;
     let text = std::fs::read_to_string(out.join("result.json")).unwrap_or_default();
     let result = serde_json::from_str(&text).unwrap_or_default();
-    let judgement = judge(trial.expected, &Found::read(ended.status.code(), &result));
+    let judgement = judge(trial.expected, &RunSaid::read(ended.status.code(), &result));
     match judgement {
-        Judgement::Right => std::fs::remove_dir_all(&own).map_err(StepFailure::file(&own))?,
+        TrialOutcome::Right => std::fs::remove_dir_all(&own).map_err(StepFailure::file(&own))?,
         _ => {
             let said = [ended.stdout, ended.stderr].concat();
             let log = own.join("said.txt");
@@ -208,7 +208,7 @@ pub fn try_once(
 }
 
 /// The table of what was found, and a line for each trial that did not come out right.
-fn table(trials: &[Trial], found: &BTreeMap<usize, Vec<Judgement>>) -> (String, Vec<String>) {
+fn table(trials: &[Trial], found: &BTreeMap<usize, Vec<TrialOutcome>>) -> (String, Vec<String>) {
     let mut table = String::from(
         "| engine | what is planted | shown by | runs | result |\n| --- | --- | --- | ---: | --- |\n",
     );
@@ -216,21 +216,21 @@ fn table(trials: &[Trial], found: &BTreeMap<usize, Vec<Judgement>>) -> (String, 
     for (place, Trial { engine, load, expected }) in trials.iter().enumerate() {
         let PlantedEngine { name, planted, .. } = engine;
         let found = found.get(&place).map(Vec::as_slice).unwrap_or_default();
-        let of = |is: fn(&Judgement) -> bool| found.iter().filter(|one| is(one)).count();
-        let right = of(|one| *one == Judgement::Right);
-        let accused = of(|one| matches!(one, Judgement::Accused(_)));
-        let undecided = of(|one| matches!(one, Judgement::Undecided(_)));
+        let of = |is: fn(&TrialOutcome) -> bool| found.iter().filter(|one| is(one)).count();
+        let right = of(|one| *one == TrialOutcome::Right);
+        let accused = of(|one| matches!(one, TrialOutcome::Accused(_)));
+        let undecided = of(|one| matches!(one, TrialOutcome::Undecided(_)));
         let mut result = match expected {
-            Expected::Refuted(..) => format!("caught {right}"),
-            Expected::Open(..) => format!("left open {right}, accused {accused}"),
-            Expected::Confirmed(_) => format!("confirmed {right}, accused {accused}"),
+            MustSay::Refuted(..) => format!("caught {right}"),
+            MustSay::Open(..) => format!("left open {right}, accused {accused}"),
+            MustSay::Confirmed(_) => format!("confirmed {right}, accused {accused}"),
         };
         if undecided > 0 {
             result += &format!(", undecided {undecided}");
         }
         let (load, runs) = (load.text(), found.len());
         table += &format!("| `{name}` | {planted} | {load} | {runs} | {result} |\n");
-        let first = found.iter().find(|one| **one != Judgement::Right);
+        let first = found.iter().find(|one| **one != TrialOutcome::Right);
         wrong.extend(first.map(|one| format!("{name} under {load}: {one:?}")));
         if found.is_empty() {
             wrong.push(format!("{name} under {load} was not run"));
@@ -252,11 +252,11 @@ mod tests {
             named("liar_keeps_data_elsewhere"),
             named("liar_ignores_errors"),
         ];
-        let (right, missed) = (Judgement::Right, Judgement::Missed("it passed".to_owned()));
-        let accused = Judgement::Accused("of a loss".to_owned());
+        let (right, missed) = (TrialOutcome::Right, TrialOutcome::Missed("it passed".to_owned()));
+        let accused = TrialOutcome::Accused("of a loss".to_owned());
         let found = BTreeMap::from([
             (0, vec![right.clone(), missed, right.clone()]),
-            (1, vec![right.clone(), accused, Judgement::Undecided("busy".to_owned())]),
+            (1, vec![right.clone(), accused, TrialOutcome::Undecided("busy".to_owned())]),
             (2, vec![right]),
         ]);
         let (text, wrong) = table(&trials, &found);

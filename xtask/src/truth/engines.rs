@@ -7,7 +7,7 @@ use super::load::Load;
 
 /// What must be said of an engine under a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected {
+pub enum MustSay {
     /// The claim is refuted, by this among others.
     Refuted(Claimed, ViolationKind),
     /// The claim is open for this reason, and nothing is refuted.
@@ -24,20 +24,20 @@ pub struct PlantedEngine {
     /// What it does, in words.
     pub planted: &'static str,
     /// The loads that can show it, each with what must be said then.
-    pub trials: &'static [(Load, Expected)],
+    pub trials: &'static [(Load, MustSay)],
 }
 
 impl PlantedEngine {
     /// Returns true if nothing that must be said of it is against it.
     #[must_use]
     pub fn is_honest(&self) -> bool {
-        self.trials.iter().all(|(_, expected)| matches!(expected, Expected::Confirmed(_)))
+        self.trials.iter().all(|(_, expected)| matches!(expected, MustSay::Confirmed(_)))
     }
 }
 
-const LOST: Expected = Expected::Refuted(Claimed::SurvivesPowerLoss, ViolationKind::Lost);
-const LOST_TO_ERRORS: Expected = Expected::Refuted(Claimed::NothingLost, ViolationKind::Lost);
-const SURVIVES: Expected = Expected::Confirmed(Claimed::SurvivesPowerLoss);
+const LOST: MustSay = MustSay::Refuted(Claimed::SurvivesPowerLoss, ViolationKind::Lost);
+const LOST_TO_ERRORS: MustSay = MustSay::Refuted(Claimed::NothingLost, ViolationKind::Lost);
+const SURVIVES: MustSay = MustSay::Confirmed(Claimed::SurvivesPowerLoss);
 
 /// Every planted engine, liars first.
 pub const ENGINES: [PlantedEngine; 15] = [
@@ -69,7 +69,7 @@ pub const ENGINES: [PlantedEngine; 15] = [
     PlantedEngine {
         name: "liar_keeps_data_elsewhere",
         planted: "all data lie on another disk than the one whose power is cut",
-        trials: &[(Load::Cuts, Expected::Open(Claimed::SurvivesPowerLoss, Reason::LiesElsewhere))],
+        trials: &[(Load::Cuts, MustSay::Open(Claimed::SurvivesPowerLoss, Reason::LiesElsewhere))],
     },
     PlantedEngine {
         name: "liar_recovers_an_older_snapshot",
@@ -81,7 +81,7 @@ pub const ENGINES: [PlantedEngine; 15] = [
         planted: "recovery passes over deletes",
         trials: &[(
             Load::Deletes,
-            Expected::Refuted(Claimed::SurvivesPowerLoss, ViolationKind::Resurrected),
+            MustSay::Refuted(Claimed::SurvivesPowerLoss, ViolationKind::Resurrected),
         )],
     },
     PlantedEngine {
@@ -89,7 +89,7 @@ pub const ENGINES: [PlantedEngine; 15] = [
         planted: "recovery turns one bit in the value of one in 10,000 entries, whose checksum was right",
         trials: &[(
             Load::ManyRecords,
-            Expected::Refuted(Claimed::SurvivesPowerLoss, ViolationKind::Corrupt),
+            MustSay::Refuted(Claimed::SurvivesPowerLoss, ViolationKind::Corrupt),
         )],
     },
     PlantedEngine {
@@ -111,7 +111,7 @@ pub const ENGINES: [PlantedEngine; 15] = [
             (Load::CutsTorn, SURVIVES),
             (Load::Deletes, SURVIVES),
             (Load::ManyRecords, SURVIVES),
-            (Load::DiskErrors, Expected::Confirmed(Claimed::NothingLost)),
+            (Load::DiskErrors, MustSay::Confirmed(Claimed::NothingLost)),
         ],
     },
     PlantedEngine {
@@ -127,7 +127,7 @@ pub const ENGINES: [PlantedEngine; 15] = [
     PlantedEngine {
         name: "honest_ends_at_an_error",
         planted: "nothing: the process ends when a sync fails (EIO)",
-        trials: &[(Load::DiskErrors, Expected::Confirmed(Claimed::NothingLost))],
+        trials: &[(Load::DiskErrors, MustSay::Confirmed(Claimed::NothingLost))],
     },
 ];
 
@@ -150,18 +150,18 @@ fn violation_text(what: ViolationKind) -> &'static str {
     }
 }
 
-impl Expected {
+impl MustSay {
     /// Returns what must be said, in words.
     #[must_use]
     pub fn text(self) -> String {
         match self {
-            Expected::Refuted(claimed, what) => {
+            MustSay::Refuted(claimed, what) => {
                 format!("{}: refuted, by {}", claim_text(claimed), violation_text(what))
             }
-            Expected::Open(claimed, _) => {
+            MustSay::Open(claimed, _) => {
                 format!("{}: inconclusive, the data lie elsewhere", claim_text(claimed))
             }
-            Expected::Confirmed(claimed) => format!("{}: confirmed", claim_text(claimed)),
+            MustSay::Confirmed(claimed) => format!("{}: confirmed", claim_text(claimed)),
         }
     }
 }

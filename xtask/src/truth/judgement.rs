@@ -4,11 +4,11 @@ use kvdyno_core::evidence::{Claimed, Reason, ViolationKind};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::engines::Expected;
+use super::engines::MustSay;
 
 /// What kvdyno said of one claim about a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct ClaimSaid {
     /// The claim.
     pub claimed: Option<Claimed>,
     /// `confirmed`, `refuted`, `inconclusive`, `nothing-to-show` or `observed`.
@@ -21,7 +21,7 @@ pub struct Said {
 
 /// What one run told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct RunSaid {
     /// Exit code; `None` if a signal ended it.
     pub code: Option<i32>,
     /// The figures are invalid: a build without optimisation, or a machine that was busy. Then the exit code of a run with
@@ -30,12 +30,12 @@ pub struct Found {
     /// Statuses of the claims that a suite states.
     pub asked: Vec<String>,
     /// The evidence.
-    pub evidence: Vec<Said>,
+    pub evidence: Vec<ClaimSaid>,
 }
 
 /// What a trial came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Judgement {
+pub enum TrialOutcome {
     /// It was said what must be said.
     Right,
     /// A liar was not caught, or not as what it is.
@@ -46,13 +46,13 @@ pub enum Judgement {
     Undecided(String),
 }
 
-impl Found {
+impl RunSaid {
     /// Reads what a run has left in its `result.json`.
     #[must_use]
-    pub fn read(code: Option<i32>, result: &Value) -> Found {
+    pub fn read(code: Option<i32>, result: &Value) -> RunSaid {
         let run = &result["runs"][0];
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-        let evidence = list(&run["evidence"]).into_iter().map(|one| Said {
+        let evidence = list(&run["evidence"]).into_iter().map(|one| ClaimSaid {
             claimed: parsed(&one["claimed"]),
             status: one["status"].as_str().unwrap_or_default().to_owned(),
             reason: parsed(&one["reason"]),
@@ -63,7 +63,7 @@ impl Found {
         });
         let asked = list(&run["claims"]);
         let asked = asked.iter().filter_map(|claim| claim["standing"].as_str().map(str::to_owned));
-        Found {
+        RunSaid {
             code,
             is_invalid: run["verdict"]["level"] == "invalid",
             asked: asked.collect(),
@@ -72,7 +72,7 @@ impl Found {
     }
 
     /// The evidence of one claim, that of the whole run, which comes last.
-    fn of(&self, claimed: Claimed) -> Option<&Said> {
+    fn of(&self, claimed: Claimed) -> Option<&ClaimSaid> {
         self.evidence.iter().rev().find(|said| said.claimed == Some(claimed))
     }
 }
@@ -83,50 +83,52 @@ fn parsed<T: DeserializeOwned>(value: &Value) -> Option<T> {
 
 /// Judges one run.
 #[must_use]
-pub fn judge(expected: Expected, found: &Found) -> Judgement {
+pub fn judge(expected: MustSay, found: &RunSaid) -> TrialOutcome {
     if !matches!(found.code, Some(0..=2)) || found.evidence.is_empty() {
-        return Judgement::Undecided(format!("the run failed ({:?})", found.code));
+        return TrialOutcome::Undecided(format!("the run failed ({:?})", found.code));
     }
     match expected {
-        Expected::Refuted(claimed, what) => caught(found, claimed, what),
-        Expected::Open(claimed, reason) => left_open(found, claimed, reason),
-        Expected::Confirmed(claimed) => cleared(found, claimed),
+        MustSay::Refuted(claimed, what) => caught(found, claimed, what),
+        MustSay::Open(claimed, reason) => left_open(found, claimed, reason),
+        MustSay::Confirmed(claimed) => cleared(found, claimed),
     }
 }
 
 /// Evidence, the claim that the suite states, and the exit code must all say it.
-fn caught(found: &Found, claimed: Claimed, what: ViolationKind) -> Judgement {
+fn caught(found: &RunSaid, claimed: Claimed, what: ViolationKind) -> TrialOutcome {
     let Some(said) = found.of(claimed) else {
-        return Judgement::Missed(format!("nothing was said of {claimed:?}"));
+        return TrialOutcome::Missed(format!("nothing was said of {claimed:?}"));
     };
     if said.status != "refuted" || !said.by.contains(&what) {
-        return Judgement::Missed(format!("{claimed:?} is {}, by {:?}", said.status, said.by));
+        return TrialOutcome::Missed(format!("{claimed:?} is {}, by {:?}", said.status, said.by));
     }
     if found.code != Some(1) || found.asked.iter().all(|status| status != "refuted") {
         let (code, asked) = (found.code, &found.asked);
-        return Judgement::Missed(format!("exit code {code:?}, claims {asked:?}"));
+        return TrialOutcome::Missed(format!("exit code {code:?}, claims {asked:?}"));
     }
-    Judgement::Right
+    TrialOutcome::Right
 }
 
-fn left_open(found: &Found, claimed: Claimed, reason: Reason) -> Judgement {
+fn left_open(found: &RunSaid, claimed: Claimed, reason: Reason) -> TrialOutcome {
     if let Some(accused) = accusation(found) {
         return accused;
     }
     match found.of(claimed) {
         Some(said) if said.status == "inconclusive" && said.reason == Some(reason) => {}
-        said => return Judgement::Missed(format!("{claimed:?}: {said:?}")),
+        said => return TrialOutcome::Missed(format!("{claimed:?}: {said:?}")),
     }
     // What a suite asks for and nobody can tell is no success.
     let is_open =
         !found.asked.is_empty() && found.asked.iter().all(|status| status == "inconclusive");
     match found.code == Some(2) && is_open {
-        true => Judgement::Right,
-        false => Judgement::Missed(format!("exit code {:?}, claims {:?}", found.code, found.asked)),
+        true => TrialOutcome::Right,
+        false => {
+            TrialOutcome::Missed(format!("exit code {:?}, claims {:?}", found.code, found.asked))
+        }
     }
 }
 
-fn cleared(found: &Found, claimed: Claimed) -> Judgement {
+fn cleared(found: &RunSaid, claimed: Claimed) -> TrialOutcome {
     if let Some(accused) = accusation(found) {
         return accused;
     }
@@ -134,10 +136,10 @@ fn cleared(found: &Found, claimed: Claimed) -> Judgement {
     let is_shown = said == "confirmed" && found.asked.iter().all(|status| status == "confirmed");
     let is_clean = found.code == Some(0) || (found.code == Some(2) && found.is_invalid);
     match is_shown && is_clean {
-        true => Judgement::Right,
+        true => TrialOutcome::Right,
         false => {
             let (code, asked) = (found.code, &found.asked);
-            Judgement::Undecided(format!(
+            TrialOutcome::Undecided(format!(
                 "{claimed:?} is {said}, exit code {code:?}, claims {asked:?}"
             ))
         }
@@ -145,14 +147,14 @@ fn cleared(found: &Found, claimed: Claimed) -> Judgement {
 }
 
 /// Anything that is said against an engine.
-fn accusation(found: &Found) -> Option<Judgement> {
+fn accusation(found: &RunSaid) -> Option<TrialOutcome> {
     let said = found.evidence.iter().find(|said| said.status == "refuted");
-    if let Some(Said { claimed, by, .. }) = said {
-        return Some(Judgement::Accused(format!("{claimed:?} is refuted, by {by:?}")));
+    if let Some(ClaimSaid { claimed, by, .. }) = said {
+        return Some(TrialOutcome::Accused(format!("{claimed:?} is refuted, by {by:?}")));
     }
     let is_accused = found.code == Some(1) || found.asked.iter().any(|status| status == "refuted");
     is_accused.then(|| {
-        Judgement::Accused(format!("exit code {:?}, claims {:?}", found.code, found.asked))
+        TrialOutcome::Accused(format!("exit code {:?}, claims {:?}", found.code, found.asked))
     })
 }
 
@@ -163,42 +165,45 @@ mod tests {
     use super::*;
 
     const POWER: Claimed = Claimed::SurvivesPowerLoss;
-    const LOST: Expected = Expected::Refuted(POWER, ViolationKind::Lost);
-    const OPEN: Expected = Expected::Open(POWER, Reason::LiesElsewhere);
-    const SHOWN: Expected = Expected::Confirmed(POWER);
+    const LOST: MustSay = MustSay::Refuted(POWER, ViolationKind::Lost);
+    const OPEN: MustSay = MustSay::Open(POWER, Reason::LiesElsewhere);
+    const SHOWN: MustSay = MustSay::Confirmed(POWER);
 
-    fn found(code: i32, status: &str, by: &[ViolationKind]) -> Found {
+    fn found(code: i32, status: &str, by: &[ViolationKind]) -> RunSaid {
         let reason = (status == "inconclusive").then_some(Reason::LiesElsewhere);
         let (claimed, status, by) = (Some(POWER), status.to_owned(), by.to_vec());
         let asked = vec![status.clone()];
-        let evidence = vec![Said { claimed, status, reason, by }];
-        Found { code: Some(code), is_invalid: false, asked, evidence }
+        let evidence = vec![ClaimSaid { claimed, status, reason, by }];
+        RunSaid { code: Some(code), is_invalid: false, asked, evidence }
     }
 
-    fn is_missed(judgement: &Judgement) -> bool {
-        matches!(judgement, Judgement::Missed(_))
+    fn is_missed(judgement: &TrialOutcome) -> bool {
+        matches!(judgement, TrialOutcome::Missed(_))
     }
 
-    fn is_accused(judgement: &Judgement) -> bool {
-        matches!(judgement, Judgement::Accused(_))
+    fn is_accused(judgement: &TrialOutcome) -> bool {
+        matches!(judgement, TrialOutcome::Accused(_))
     }
 
-    fn is_undecided(judgement: &Judgement) -> bool {
-        matches!(judgement, Judgement::Undecided(_))
+    fn is_undecided(judgement: &TrialOutcome) -> bool {
+        matches!(judgement, TrialOutcome::Undecided(_))
     }
 
     #[test]
     fn a_liar_is_caught_only_as_what_it_is() {
         let lost = found(1, "refuted", &[ViolationKind::Lost]);
-        assert_eq!(judge(LOST, &lost), Judgement::Right);
+        assert_eq!(judge(LOST, &lost), TrialOutcome::Right);
         let corrupt = found(1, "refuted", &[ViolationKind::Corrupt]);
-        let other = Found {
-            evidence: vec![Said { claimed: Some(Claimed::CameBack), ..lost.evidence[0].clone() }],
+        let other = RunSaid {
+            evidence: vec![ClaimSaid {
+                claimed: Some(Claimed::CameBack),
+                ..lost.evidence[0].clone()
+            }],
             ..lost.clone()
         };
         let (not_ended_by_it, not_asked) = (
-            Found { code: Some(2), ..lost.clone() },
-            Found { asked: vec!["confirmed".to_owned()], ..lost.clone() },
+            RunSaid { code: Some(2), ..lost.clone() },
+            RunSaid { asked: vec!["confirmed".to_owned()], ..lost.clone() },
         );
         let passed = found(0, "confirmed", &[]);
         for missed in [corrupt, other, not_ended_by_it, not_asked, passed] {
@@ -209,22 +214,22 @@ mod tests {
     #[test]
     fn an_honest_engine_is_cleared_only_by_what_confirms() {
         let shown = found(0, "confirmed", &[]);
-        assert_eq!(judge(SHOWN, &shown), Judgement::Right);
+        assert_eq!(judge(SHOWN, &shown), TrialOutcome::Right);
         // A build without optimisation is invalid and may be right all the same.
-        let invalid = Found { code: Some(2), is_invalid: true, ..shown.clone() };
-        assert_eq!(judge(SHOWN, &invalid), Judgement::Right);
-        let without_cause = Found { is_invalid: false, ..invalid.clone() };
+        let invalid = RunSaid { code: Some(2), is_invalid: true, ..shown.clone() };
+        assert_eq!(judge(SHOWN, &invalid), TrialOutcome::Right);
+        let without_cause = RunSaid { is_invalid: false, ..invalid.clone() };
         for open in [without_cause, found(2, "inconclusive", &[]), found(0, "nothing-to-show", &[])]
         {
             assert!(is_undecided(&judge(SHOWN, &open)), "{open:?}");
         }
         let mut elsewhere = shown.clone();
-        let refuted = Said {
+        let refuted = ClaimSaid {
             claimed: Some(Claimed::ReadsRight),
             ..found(1, "refuted", &[]).evidence[0].clone()
         };
         elsewhere.evidence.insert(0, refuted);
-        let ended_by_it = Found { code: Some(1), ..shown.clone() };
+        let ended_by_it = RunSaid { code: Some(1), ..shown.clone() };
         for accused in [elsewhere, ended_by_it, found(1, "refuted", &[ViolationKind::Lost])] {
             assert!(is_accused(&judge(SHOWN, &accused)), "{accused:?}");
             assert!(is_accused(&judge(OPEN, &accused)), "{accused:?}");
@@ -234,11 +239,11 @@ mod tests {
     #[test]
     fn what_lies_elsewhere_is_neither_confirmed_nor_refuted() {
         let open = found(2, "inconclusive", &[]);
-        assert_eq!(judge(OPEN, &open), Judgement::Right);
+        assert_eq!(judge(OPEN, &open), TrialOutcome::Right);
         let mut lied = open.clone();
         lied.evidence[0].reason = Some(Reason::DiskLied);
-        let unasked = Found { asked: Vec::new(), ..open.clone() };
-        let passed = Found { code: Some(0), ..open };
+        let unasked = RunSaid { asked: Vec::new(), ..open.clone() };
+        let passed = RunSaid { code: Some(0), ..open };
         for missed in [lied, unasked, passed, found(0, "confirmed", &[])] {
             assert!(is_missed(&judge(OPEN, &missed)), "{missed:?}");
         }
@@ -248,8 +253,8 @@ mod tests {
     fn a_run_that_failed_tells_nothing() {
         for expected in [LOST, OPEN, SHOWN] {
             let lost = found(70, "refuted", &[ViolationKind::Lost]);
-            let killed = Found { code: None, ..lost.clone() };
-            for failed in [lost, killed, Found { code: Some(1), ..Found::default() }] {
+            let killed = RunSaid { code: None, ..lost.clone() };
+            for failed in [lost, killed, RunSaid { code: Some(1), ..RunSaid::default() }] {
                 assert!(is_undecided(&judge(expected, &failed)), "{failed:?}");
             }
         }
@@ -267,11 +272,11 @@ mod tests {
                 { "claimed": "came-back", "status": "inconclusive", "reason": "lies-elsewhere" },
             ],
         }] });
-        let found = Found::read(Some(1), &result);
+        let found = RunSaid::read(Some(1), &result);
         assert!(found.is_invalid && found.asked == ["refuted"]);
         assert_eq!(found.of(POWER).unwrap().by, [ViolationKind::Lost]);
         assert_eq!(found.of(Claimed::CameBack).unwrap().reason, Some(Reason::LiesElsewhere));
-        assert_eq!(judge(LOST, &found), Judgement::Right);
-        assert!(is_undecided(&judge(LOST, &Found::read(Some(1), &Value::Null))));
+        assert_eq!(judge(LOST, &found), TrialOutcome::Right);
+        assert!(is_undecided(&judge(LOST, &RunSaid::read(Some(1), &Value::Null))));
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 
 use crate::support::{Bench, KVDYNO};
-use xtask::truth::judgement::Judgement;
+use xtask::truth::judgement::TrialOutcome;
 use xtask::truth::load::Load;
 use xtask::truth::{trial, try_once};
 
@@ -27,7 +27,7 @@ fn three_liars_are_caught_and_two_honest_engines_are_not_accused() {
     thread::scope(|scope| {
         let all = five.map(|one| (one, scope.spawn(move || run(one))));
         for (one, judged) in all {
-            assert_eq!(judged.join().expect("a judgement"), Judgement::Right, "{one:?}");
+            assert_eq!(judged.join().expect("a judgement"), TrialOutcome::Right, "{one:?}");
         }
     });
 }
