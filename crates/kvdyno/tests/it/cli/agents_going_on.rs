@@ -325,6 +325,54 @@ fn a_phase_that_could_not_begin_is_begun_by_the_others() {
     assert_eq!(names_of_agents(second).len(), 2);
 }
 
+/// One that is cut short is no probe, and its search ends; what comes behind it is carried by the others.
+#[test]
+fn a_search_that_loses_an_agent_ends_and_the_run_goes_on() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let suite = Suite::of(RECORDS).set("clients", 6).load().phase("find", "get");
+    let suite = suite.set("duration", "4s").set("slo", "p99 < 1s");
+    let suite = suite.phase("behind", MIX).set("requests", 900);
+    let address = server.address().to_string();
+    let (mut conductor, mut agents) = three_agents(&scratch, suite, &address, "--quiet");
+    wait_for(&scratch, &mut conductor, "find@4", 1);
+    kill(&mut agents, 2);
+    conductor.wait().expect(2);
+    ended_well(agents);
+    let result = scratch.result("r");
+    lost_in(&result, "find@4", 3);
+    nothing_is_wrong(&result);
+    let names = names_of_phases(&result);
+    assert_eq!(names[..3], ["load", "find@4", "behind"], "{names:?}");
+    let found = &result["runs"][0]["capacity"];
+    assert!(!found.to_string().contains("find@4"), "{found}");
+    let behind = phase(&result, "behind");
+    assert_eq!((&behind["started_operations"], sum(behind, "clients")), (&900.into(), 6));
+}
+
+/// What is left is read back, and the next phase is carried by the others.
+#[test]
+fn an_agent_that_is_lost_while_records_are_read_back_is_done_without_from_then_on() {
+    let (server, scratch) = (redis(), Scratch::new());
+    let slow = Slowness { back: Duration::from_millis(10), ..Slowness::default() };
+    let relay = Relay::before(&server.address().to_string(), slow);
+    let suite = Suite::of(RECORDS).set("clients", 6).load().phase("mix", MIX);
+    let suite = suite.set("requests", 600).set("read-back", true);
+    let suite = suite.phase("behind", MIX).set("requests", 600);
+    let (mut conductor, mut agents) = three_agents(&scratch, suite, &relay.address, "--quiet");
+    wait_for(&scratch, &mut conductor, "mix:read-back", 1);
+    kill(&mut agents, 0);
+    conductor.wait().expect(2);
+    ended_well(agents);
+    let result = scratch.result("r");
+    let lost = lost_in(&result, "mix:read-back", 3);
+    nothing_is_wrong(&result);
+    let writes = &phase(&result, "mix")["writes"];
+    assert_eq!(writes["of_lost"]["agents"], serde_json::json!([lost]), "{writes}");
+    assert_eq!((&writes["lost"], &writes["unknown"]), (&0.into(), &writes["of_lost"]["records"]));
+    let behind = phase(&result, "behind");
+    assert_eq!((&behind["started_operations"], names_of_agents(behind).len()), (&600.into(), 2));
+}
+
 /// Records are dealt out anew where agents read any: what was written before is nobody's.
 #[test]
 fn agents_that_read_anywhere_go_on_and_judge_all_that_was_there_by_its_stamp() {
