@@ -61,7 +61,7 @@ pub enum Event {
         at_ns: u64,
     },
     /// It is done, or could not be. How long copies took to be whole is in the phase's result.
-    FaultDone(FaultResult),
+    FaultDone(Box<FaultResult>),
     /// Somebody at the live page has done something to the phase.
     Steered(SteeredResult),
     /// What is put right, or waited for, once the clients are done.

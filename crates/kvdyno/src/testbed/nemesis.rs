@@ -546,7 +546,7 @@ impl Hand {
 
     /// Something was done, or could not be.
     fn tell(&mut self, done: FaultResult) {
-        self.events.tell(Event::FaultDone(done.clone()));
+        self.events.tell(Event::FaultDone(Box::new(done.clone())));
         self.done.push(done);
     }
 
