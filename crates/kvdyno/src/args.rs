@@ -140,7 +140,7 @@ pub struct BoardArguments {
     pub results: Vec<PathBuf>,
     /// Folder of the site; what is there of an earlier one is written over.
     #[arg(short, long, value_name = "DIR")]
-    pub output: PathBuf,
+    pub out: PathBuf,
 }
 
 /// `kvdyno export`.
@@ -160,7 +160,7 @@ pub struct ExportArguments {
     pub include_invalid: bool,
     /// Where to [default: standard output].
     #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    pub out: Option<PathBuf>,
 }
 
 /// Who reads what is exported.
@@ -248,19 +248,19 @@ pub struct ShapeArguments {
     #[arg(long, value_name = "SHARE")]
     pub scale: Option<f64>,
     /// Clients of each phase: most requests in flight.
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'c', long, value_name = "N")]
     pub clients: Option<u32>,
     /// Open arrivals at this rate: 50k/s, 'sine 1k/s to 9k/s every 1m', or another of docs/SUITES.md.
-    #[arg(long, value_name = "RATE", value_parser = curve)]
+    #[arg(short = 'r', long, value_name = "RATE", value_parser = curve)]
     pub rate: Option<CurveText>,
     /// Conditions of each search for the highest rate, such as 'p99(get)<10ms,errors==0'.
     #[arg(long, value_name = "CONDITIONS")]
     pub slo: Option<String>,
     /// Stop each measured phase after this time.
-    #[arg(long, value_name = "TIME", value_parser = hinted(units::parse_duration))]
+    #[arg(short = 'd', long, value_name = "TIME", value_parser = hinted(units::parse_duration))]
     pub duration: Option<Duration>,
     /// Stop each measured phase after this many requests.
-    #[arg(long, value_name = "COUNT", value_parser = hinted(units::parse_count))]
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = hinted(units::parse_count))]
     pub requests: Option<u64>,
     /// Seed of everything that is random.
     #[arg(long, value_name = "N")]
@@ -352,7 +352,7 @@ pub struct ExecutionArguments {
     #[command(flatten)]
     pub carrying: CarryingArguments,
     /// Folder for the result [default: a new one under kvdyno-results/].
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Show the plan, the first operations with their requests, and what the run needs; run nothing.
     #[arg(long)]
@@ -410,7 +410,7 @@ pub struct MetricsArguments {
 #[derive(Args, Debug)]
 pub struct CarryingArguments {
     /// Worker threads for stores behind a network [default: half of the processors].
-    #[arg(long, value_name = "N")]
+    #[arg(short = 't', long, value_name = "N")]
     pub threads: Option<u32>,
     /// How clients wait until a request is due (open arrivals).
     #[arg(long, value_enum, default_value_t)]
@@ -493,7 +493,7 @@ pub struct WinnowArguments {
     #[command(flatten)]
     pub carrying: CarryingArguments,
     /// Folder for the table and the runs [default: a new one under kvdyno-results/].
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// No progress line.
     #[arg(long)]
@@ -548,7 +548,7 @@ pub struct ReportArguments {
     /// Where to write: a name that ends in .html, .md or .xml (JUnit) [default: report.html beside the
     /// result].
     #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    pub out: Option<PathBuf>,
 }
 
 /// `kvdyno rerun`.
@@ -558,7 +558,7 @@ pub struct RerunArguments {
     #[arg(value_name = "RESULT")]
     pub result: PathBuf,
     /// Folder for the new result [default: a new one under kvdyno-results/].
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
 

@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 /// # Errors
 /// [`Failure`] if no result can be read or the site cannot be written.
 pub fn board(arguments: &BoardArguments) -> Result<Exit, Failure> {
-    let site = &arguments.output;
+    let site = &arguments.out;
     let board = Board::read(&arguments.results, site).map_err(Failure::internal)?;
     for skipped in board.skipped() {
         warn_user!("kvdyno: skipped {}: {}", skipped.path, skipped.why);
@@ -41,7 +41,7 @@ pub fn export(arguments: &ExportArguments) -> Result<Exit, Failure> {
     if told.benchmarks == 0 && !told.left_out.is_empty() {
         return Ok(Exit::Undecided);
     }
-    match &arguments.output {
+    match &arguments.out {
         None => say!("{}", String::from_utf8_lossy(&told.bytes).trim_end()),
         Some(to) => std::fs::write(to, told.bytes).map_err(|error| {
             Failure::internal(format!("cannot write {}: {error}; name another file", to.display()))
@@ -63,7 +63,7 @@ fn format(arguments: &ExportArguments) -> Result<Format, Failure> {
             ))
         }
         ExportFormat::Csv => Ok(Format::Csv(table)),
-        ExportFormat::Parquet if arguments.output.is_none() => {
+        ExportFormat::Parquet if arguments.out.is_none() => {
             Err(Failure::usage("a Parquet file is no text; name a file for it with -o"))
         }
         ExportFormat::Parquet => Ok(Format::Parquet(table)),

@@ -1,6 +1,6 @@
 //! Quantities on the command line: what is wrong with one comes with an example of what is right.
 
-use kvdyno_core::ground::units::UnitError;
+use kvdyno_core::ground::units::{self, UnitError};
 use kvdyno_core::workload::{CurveError, CurveText};
 
 /// Reads a quantity; what is wrong with it comes with an example of what is right.
@@ -12,5 +12,13 @@ pub fn hinted<T>(
 
 /// As [`hinted`], of a rate over time.
 pub fn curve(text: &str) -> Result<CurveText, String> {
+    let is_bare = !text.contains('/') && units::parse_rate(text).is_ok();
+    if is_bare {
+        let text = text.trim();
+        return Err(format!(
+            "a rate has a unit: write {text}/s for so many operations a second; the number of keys, redis-benchmark's -r, \
+             is --records {text}"
+        ));
+    }
     text.parse().map_err(|error: CurveError| format!("{error}; {}", error.hint()))
 }

@@ -16,12 +16,12 @@ use crate::terminal_style::style_of_terminal;
 /// # Errors
 /// [`Failure`] if a result cannot be read or a report not be written.
 pub fn report(arguments: &ReportArguments) -> Result<Exit, Failure> {
-    if arguments.output.is_some() && arguments.results.len() > 1 {
+    if arguments.out.is_some() && arguments.results.len() > 1 {
         return Err(Failure::usage("-o takes one result; leave it out for several"));
     }
     for path in &arguments.results {
         let folder = folder_of(path);
-        let to = arguments.output.clone().unwrap_or_else(|| folder.join("report.html"));
+        let to = arguments.out.clone().unwrap_or_else(|| folder.join("report.html"));
         match path.is_dir() && !path.join(RESULT_FILE).is_file() {
             true => report_trials(path, &to)?,
             false => report_one(path, folder, &to)?,

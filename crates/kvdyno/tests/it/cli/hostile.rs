@@ -150,7 +150,7 @@ fn what_a_server_repeats_is_hidden_and_its_control_bytes_are_written_out() {
         scratch.write("s.toml", &format!("name = \"s\"\nstores = [\"{url}\"]\nrecords = \n"));
         lines.push("run|s.toml".to_owned());
         for end in ["md", "html", "xml"] {
-            lines.push(format!("report|r|--output|report.{end}"));
+            lines.push(format!("report|r|--out|report.{end}"));
         }
         lines.push("rerun|r".to_owned());
         let mut all = outputs(&scratch, &lines);

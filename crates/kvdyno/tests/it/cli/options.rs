@@ -78,6 +78,27 @@ fn a_rate_makes_arrivals_open() {
     scratch.kvdyno(&format!("{RUN} --rate no.csv")).expect_line(64, &["--rate: no.csv: "]);
 }
 
+#[test]
+fn short_options_are_those_of_other_tools() {
+    let scratch = Scratch::new();
+    let dry = |options: &str| {
+        let line = format!("run --store map: --records 100 --dry-run {options}");
+        scratch.kvdyno(&line).expect(0).out
+    };
+    let long = dry("--clients 3 --duration 2s --rate 200/s --threads 1");
+    assert!(long.contains("3 clients at 200/s"), "{long}");
+    assert_eq!(dry("-c 3 -d 2s -r 200/s -t 1"), long);
+    assert_eq!(dry("-c3 -n 400"), dry("--clients 3 --requests 400"));
+    scratch.kvdyno("run --store map: --records 100 -n 500 --quiet -o short").expect_done();
+    assert_eq!(of_run(&scratch.result("short"), "/started_operations"), 500);
+    // Users of redis-benchmark mean a number of keys.
+    let bare = scratch.kvdyno("run --store map: --records 100 -r 1000000").expect(64);
+    let told = bare.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["write 1000000/s", "--records 1000000"] {
+        assert!(told.contains(part), "{told}");
+    }
+}
+
 /// How each keeps its promise is shown in core; here, that the option reaches the load.
 #[test]
 fn waiting_spins_as_much_as_it_is_told_to() {

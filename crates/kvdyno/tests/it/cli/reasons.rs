@@ -91,7 +91,7 @@ fn kvdyno_itself_takes_much_of_the_time_beside_a_store_that_does_little() {
 #[test]
 fn a_rate_that_is_not_reached_is_invalid() {
     let told =
-        judged("--store sim:?service=1ms --records 100 --clients 1 --rate 4k --duration 1500ms");
+        judged("--store sim:?service=1ms --records 100 --clients 1 --rate 4k/s --duration 1500ms");
     let missed = told.told("missed-schedule", "invalid");
     assert!((0.5..1.0).contains(&missed), "one client in a millisecond each: {missed}");
 }
@@ -99,7 +99,7 @@ fn a_rate_that_is_not_reached_is_invalid() {
 #[test]
 fn a_client_that_is_kept_from_sending_says_so() {
     let scratch = Scratch::new();
-    let line = "run --store null: --records 100 --clients 2 --rate 1k --mix get=100 --duration 3s \
+    let line = "run --store null: --records 100 --clients 2 --rate 1k/s --mix get=100 --duration 3s \
                 --no-verify --quiet --set run.warmup=false --out r";
     let mut running = scratch.start(&line.split_ascii_whitespace().collect::<Vec<_>>());
     // Stopped half of the time: what falls due meanwhile is sent late.

@@ -53,7 +53,7 @@ fn phase<'a>(result: &'a Value, name: &str) -> &'a Value {
 #[test]
 fn a_client_that_was_stopped_says_so_and_blames_nobody_else() {
     let scratch = Scratch::new();
-    let line = "--store sim:?service=1ms --records 100 --clients 4 --rate 500 --duration 9s";
+    let line = "--store sim:?service=1ms --records 100 --clients 4 --rate 500/s --duration 9s";
     let running = under_way(&scratch, line);
     stop_for(&running, 1_300);
     let printed = running.wait().out;
