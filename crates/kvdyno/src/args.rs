@@ -11,7 +11,7 @@ use kvdyno_core::verdict::Condition;
 use kvdyno_core::workload::CurveText;
 
 use crate::fleet::{OnAgentLost, ReadsFrom};
-use crate::quantity::{curve, hinted};
+use crate::quantity::{curve, duration, hinted};
 use crate::testbed::TestbedArguments;
 
 /// Measures key-value stores: how fast, how predictable, with every read checked.
@@ -257,7 +257,7 @@ pub struct ShapeArguments {
     #[arg(long, value_name = "CONDITIONS")]
     pub slo: Option<String>,
     /// Stop each measured phase after this time.
-    #[arg(short = 'd', long, value_name = "TIME", value_parser = hinted(units::parse_duration))]
+    #[arg(short = 'd', long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
     /// Stop each measured phase after this many requests.
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = hinted(units::parse_count))]

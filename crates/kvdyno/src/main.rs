@@ -16,6 +16,7 @@ mod dry_run;
 mod existing;
 mod exit;
 mod fleet;
+mod foreign_options;
 mod foreseen;
 mod list;
 mod measurement;
@@ -94,18 +95,21 @@ fn about_arguments(error: &clap::Error) -> Exit {
     if helps {
         say::printed(error.print());
     } else {
-        warn_user!("kvdyno: {}", shown::redact(&one_line(&error.to_string())));
+        let hint = foreign_options::hint(error).unwrap_or_default();
+        let line = one_line(&error.to_string(), &hint);
+        warn_user!("kvdyno: {}", shown::redact(&line));
     }
     if error.use_stderr() { Exit::Usage } else { Exit::Done }
 }
 
-/// The parser's message of several paragraphs, without those that say the same each time.
-fn one_line(message: &str) -> String {
+/// The parser's message of several paragraphs, without those that say the same each time, and a hint.
+fn one_line(message: &str, hint: &str) -> String {
     let told = message.trim_start_matches("error: ").lines().map(str::trim);
     let told = told
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"));
     let mut line = told.collect::<Vec<_>>().join(" ").replace(" tip: ", "; ");
+    line.push_str(hint);
     line.push_str("; --help shows all commands and options");
     line
 }

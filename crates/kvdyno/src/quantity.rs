@@ -1,5 +1,7 @@
 //! Quantities on the command line: what is wrong with one comes with an example of what is right.
 
+use std::time::Duration;
+
 use kvdyno_core::ground::units::{self, UnitError};
 use kvdyno_core::workload::{CurveError, CurveText};
 
@@ -8,6 +10,18 @@ pub fn hinted<T>(
     read: fn(&str) -> Result<T, UnitError>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync {
     move |text| read(text).map_err(|error| format!("{error}; {}", error.hint()))
+}
+
+/// As [`hinted`], of how long a phase lasts.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    units::parse_duration(text).map_err(|error| {
+        let is_bare = text.trim().parse::<u64>().is_ok();
+        let sizes = format!(
+            "; the size of values, -d of redis-benchmark and memtier_benchmark, is --value {}B",
+            text.trim()
+        );
+        format!("{error}; {}{}", error.hint(), if is_bare { &sizes } else { "" })
+    })
 }
 
 /// As [`hinted`], of a rate over time.

@@ -97,6 +97,16 @@ fn short_options_are_those_of_other_tools() {
     for part in ["write 1000000/s", "--records 1000000"] {
         assert!(told.contains(part), "{told}");
     }
+    for (typed, hint) in [
+        ("-d 100", "is --value 100B"),
+        ("--ratio=1:10", "--ratio of memtier_benchmark is --mix update=10,get=90 here"),
+        ("-P 16", "-P of redis-benchmark is --pipeline 16 here"),
+    ] {
+        let line = format!("run --store map: --records 100 {typed}");
+        let told = scratch.kvdyno(&line).expect(64).err;
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(hint), "{typed}: {told}");
+    }
 }
 
 /// How each keeps its promise is shown in core; here, that the option reaches the load.
