@@ -18,6 +18,9 @@ pub(super) const MOST: usize = 10_000;
 const LONGEST: Duration = Duration::from_secs(2);
 /// Shortest time that is worth it.
 const SHORTEST: Duration = Duration::from_millis(200);
+/// Records without any write behind which no further ones are looked for: inserts that were refused leave such, and the
+/// ledger has room for far more than are ever written.
+const GAP: u64 = 1_000_000;
 /// Records that are kept by number of those that were absent.
 const KEPT: usize = 100_000;
 
@@ -77,9 +80,7 @@ impl Stretch {
 
     /// Power is about to be cut. Inserts that another cut met and nobody looked for stay to be looked for.
     pub(super) fn meet(&mut self) {
-        let ledger = &self.look.ledger;
-        let is_there = |record: &u64| ledger.state(*record).presence == Presence::MustBePresent;
-        let met: Vec<u64> = (self.next..ledger.slots()).filter(is_there).collect();
+        let met = met_since(&self.look.ledger, self.next);
         self.next = met.last().map_or(self.next, |last| last + 1);
         self.acknowledged += met.len() as u64;
         self.met.extend(met);
@@ -125,5 +126,53 @@ impl Stretch {
         absent.sort_unstable();
         absent.dedup();
         absent
+    }
+}
+
+/// Records from `first` on that are there for certain.
+fn met_since(ledger: &Ledger, first: u64) -> Vec<u64> {
+    let (mut met, mut since) = (Vec::new(), 0);
+    for record in first..ledger.slots() {
+        match ledger.state(record).presence {
+            Presence::NeverWritten if since == GAP => break,
+            Presence::NeverWritten => since += 1,
+            presence => {
+                since = 0;
+                met.extend((presence == Presence::MustBePresent).then_some(record));
+            }
+        }
+    }
+    met
+}
+
+#[cfg(test)]
+mod tests {
+    use kvdyno_core::verify::{Initial, LedgerConfig, WriteEnd, WriteKind};
+
+    use super::*;
+
+    #[test]
+    fn inserts_behind_refused_ones_are_met_and_room_that_nobody_uses_is_not_walked_through() {
+        let ledger = Ledger::new(LedgerConfig {
+            slots: 50_000_000,
+            linearizable: true,
+            staleness: Duration::ZERO,
+            may_forget: false,
+            overlap_capacity: 64,
+            initial: Initial::Never,
+            expiry: None,
+            may_apply_again: false,
+            taken_over: None,
+        })
+        .unwrap();
+        let put = |record: u64| {
+            let ticket = ledger.begin_write(record, WriteKind::Put);
+            ledger.end_write(record, ticket, WriteEnd::Acknowledged, now());
+        };
+        for record in [1, 3, 4, 50_000, 50_000 + GAP, 50_002 + 2 * GAP] {
+            put(record);
+        }
+        assert_eq!(met_since(&ledger, 2), [3, 4, 50_000, 50_000 + GAP]);
+        assert_eq!(met_since(&ledger, 50_001 + GAP), Vec::<u64>::new());
     }
 }
