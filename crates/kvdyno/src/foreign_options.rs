@@ -63,7 +63,7 @@ mod tests {
             let here = here.replace("--records 1M", "").replace("--store redis://HOST:PORT", "");
             assert!(parsed(here.trim()).is_ok() || here.is_empty(), "{here}");
         }
-        let own = parsed("--no-such-option").err().expect("it is unknown");
+        let own = parsed("--no-such-option").expect_err("it is unknown");
         assert_eq!(hint(&own), None);
     }
 }
