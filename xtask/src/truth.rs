@@ -53,7 +53,7 @@ pub struct Trial {
     pub engine: &'static PlantedEngine,
     /// The load.
     pub load: Load,
-    /// What must be said.
+    /// Answer that must be given.
     pub expected: MustSay,
 }
 

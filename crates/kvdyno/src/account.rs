@@ -28,7 +28,7 @@ pub struct Accounting {
     before: Unclear,
 }
 
-/// What was seen of the inserts that cuts of power met, when they were looked for after each repair.
+/// Findings about the inserts that cuts of power met, when they were looked for after each repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InBetween {
     /// Records that the store answered about.
@@ -47,7 +47,7 @@ pub struct Unclear {
 }
 
 impl Unclear {
-    /// Of the own ones of the records 0..`records`, as the ledger knows them. Those that were taken over are left out: who wrote
+    /// Counts among the own ones of the records 0..`records`, as the ledger knows them. Those that were taken over are left out: who wrote
     /// them is lost.
     pub fn count(ledger: &Ledger, (part, ownership): (Part, &Ownership), records: u64) -> Unclear {
         let mut count = Unclear::default();

@@ -4,7 +4,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// An option of another tool.
 struct Foreign {
-    /// As that tool spells it.
+    /// Spelling of that tool.
     spelling: &'static str,
     /// Tools that do.
     of: &'static str,
@@ -29,7 +29,7 @@ const FOREIGN: [Foreign; 13] = [
     Foreign { spelling: "--connections", of: "wrk", here: "--clients 50" },
 ];
 
-/// What the option that `error` is about is called here, as the end of its line; `None` if no other tool has it.
+/// Names the option of kvdyno for the one that `error` is about, as the end of its line; `None` if no other tool has it.
 pub fn hint(error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;

@@ -12,7 +12,7 @@ pub fn hinted<T>(
     move |text| read(text).map_err(|error| format!("{error}; {}", error.hint()))
 }
 
-/// As [`hinted`], of how long a phase lasts.
+/// Reads how long a phase lasts, as [`hinted`] does.
 pub fn duration(text: &str) -> Result<Duration, String> {
     units::parse_duration(text).map_err(|error| {
         let is_bare = text.trim().parse::<u64>().is_ok();

@@ -359,7 +359,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// What is known of writes where nobody reads all records back: what was absent when they were looked for between cuts of
+    /// Accounts for writes where nobody reads all records back: by those that were absent when they were looked for between cuts of
     /// power. `None` where nothing was, for then nothing is known.
     fn account_in_between(&self) -> Option<WriteAccount> {
         let seen = &self.in_between;

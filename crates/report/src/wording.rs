@@ -79,7 +79,7 @@ pub fn fault_text(fault: &FaultResult) -> String {
     format!("{}{node} at {at:.3} s, {end}{used}{whole}{looked}{second}", fault.what)
 }
 
-/// What became of the inserts that a cut met, as the end of a sentence.
+/// Says what became of the inserts that a cut met, as the end of a sentence.
 fn looked_text(looked: LookedBackResult) -> String {
     let [acknowledged, answered, absent] =
         [looked.acknowledged, looked.answered, looked.absent].map(|count| grouped(count as f64));

@@ -5,7 +5,7 @@ use kvdyno_core::evidence::{Claimed, Reason, ViolationKind};
 
 use super::load::Load;
 
-/// What must be said of an engine under a load.
+/// Answer that must be given about an engine under a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MustSay {
     /// The claim is refuted, by this among others.
@@ -21,7 +21,7 @@ pub enum MustSay {
 pub struct PlantedEngine {
     /// Name of its file, without the ending.
     pub name: &'static str,
-    /// What it does, in words.
+    /// Description of what it does.
     pub planted: &'static str,
     /// The loads that can show it, each with what must be said then.
     pub trials: &'static [(Load, MustSay)],

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::engines::MustSay;
 
-/// What kvdyno said of one claim about a run.
+/// Answer of kvdyno about one claim of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClaimSaid {
     /// The claim.
@@ -15,11 +15,11 @@ pub struct ClaimSaid {
     pub status: String,
     /// Why it is inconclusive.
     pub reason: Option<Reason>,
-    /// What broke it.
+    /// Violations that broke it.
     pub by: Vec<ViolationKind>,
 }
 
-/// What one run told.
+/// Findings of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunSaid {
     /// Exit code; `None` if a signal ended it.
@@ -33,7 +33,7 @@ pub struct RunSaid {
     pub evidence: Vec<ClaimSaid>,
 }
 
-/// What a trial came to.
+/// Outcome of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrialOutcome {
     /// It was said what must be said.

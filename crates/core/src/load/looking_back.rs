@@ -26,7 +26,7 @@ const LOOKS: usize = 3;
 /// Records that were looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LookedBack {
-    /// How many of them the store answered about, those that were absent at first at each look.
+    /// Records that the store answered about, those that were absent at first at each look.
     pub answered: u64,
     /// Those that were absent at each of several looks, in order.
     pub absent: Vec<u64>,

@@ -10,7 +10,7 @@ use super::thread_time::{ThreadTime, waited};
 /// What threads and links had done at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Busy {
-    /// What each thread of each server had of its processors.
+    /// Processor time and waits of each thread of each server.
     threads: Vec<BTreeMap<u32, ThreadTime>>,
     /// Bytes received and sent by each link whose speed is known, with that speed in bytes a second.
     links: BTreeMap<String, (u64, u64, f64)>,

@@ -18,8 +18,8 @@ use crate::workload::{GroupPlan, Kind, PhasePlan};
 
 /// Lateness in sending that no one need care about, ns: a timer's own wake-up takes as long.
 const LAG_IGNORED: u64 = 100_000;
-/// Where other programs took less of the processors' time, what threads waited for is each other: the system itself takes
-/// as much.
+/// Least share of the processors' time that other programs take where threads wait for them: the system itself takes as much,
+/// and threads then wait for each other.
 const LEAST_OTHERS: f64 = 0.02;
 /// Where more than this share failed, clients waited between attempts: idle ones are explained.
 const BACK_OFF_EXPLAINS: f64 = 0.001;

@@ -451,7 +451,7 @@ impl Ledger {
         self.taken_over.is_some_and(|taken| slot >= taken.from)
     }
 
-    /// What the slot is judged by.
+    /// Rules that the slot is judged by.
     #[inline]
     fn rules_of(&self, slot: u64) -> Rules {
         let existing_data = self.rules.existing_data || self.is_taken_over(slot);

@@ -26,7 +26,7 @@ pub struct LostOwner {
 pub struct Ownership {
     index: u32,
     count: u32,
-    /// Where processes were lost. Each process is told of that by itself.
+    /// Processes that were lost, if any were. Each process is told of that by itself.
     #[serde(skip)]
     lost: Option<Arc<Lost>>,
 }

@@ -293,7 +293,7 @@ impl Fleets {
         self.reads
     }
 
-    /// What becomes of the run where one is lost.
+    /// Fate of the run if one is lost.
     pub fn on_lost(&self) -> OnAgentLost {
         self.on_lost
     }

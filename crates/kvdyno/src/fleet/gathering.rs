@@ -62,13 +62,13 @@ pub struct Fleet {
     pub prepared: u32,
     /// Which records they read.
     pub reads: ReadsFrom,
-    /// What becomes of the run where one is lost.
+    /// Fate of the run if one is lost.
     pub on_lost: OnAgentLost,
     /// The store that they load, as each was told of it but for its share.
     pub opening: Option<Opening>,
     /// Places of those that were lost, whose records the others have taken over.
     pub lost_owners: Vec<LostOwner>,
-    /// What was written to records below this number nobody knows, for they were dealt out anew.
+    /// Number below which nobody knows what was written to records, for they were dealt out anew.
     pub unknown_below: u64,
     count: u32,
     /// Where they join, HOST:PORT.

@@ -4,7 +4,7 @@
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// What becomes of a run that loses an agent.
+/// Fate of a run that loses an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum OnAgentLost {
     /// It ends with the phase.
@@ -25,7 +25,7 @@ pub enum TakesOver {
     Everything,
 }
 
-/// What an agent that is lost left to the others.
+/// Records that a lost agent left to the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Estate {
     /// Its records then.

@@ -34,7 +34,7 @@ pub struct Member {
     pub lost_at: Option<Instant>,
     /// Its number among those that carry the load of the store, from 0; `None` if it was lost before.
     pub place: Option<u32>,
-    /// What it left to the others, once they have taken it over.
+    /// Records that it left to the others, once they have taken it over.
     pub estate: Option<Estate>,
     /// How far its clocks are off, as it was known last.
     pub clock: Offsets,

@@ -74,7 +74,7 @@ impl Fleet {
         self.members.iter().for_each(|member| member.order(&AgentOrder::Close));
     }
 
-    /// How many agents carry the load of the store, those that were lost meanwhile included.
+    /// Number of agents that carry the load of the store, those that were lost meanwhile included.
     pub fn count(&self) -> u32 {
         self.members.iter().filter(|member| member.place.is_some()).count() as u32
     }

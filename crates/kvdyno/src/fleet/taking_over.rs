@@ -27,7 +27,7 @@ impl Fleet {
         self.members.iter().filter(|member| member.is_unresolved())
     }
 
-    /// How many agents are left.
+    /// Number of agents that are left.
     pub fn left(&self) -> u32 {
         self.members.iter().filter(|member| member.is_there()).count() as u32
     }

@@ -21,7 +21,7 @@ use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
 
 /// How long an end may be silent.
 pub const SILENCE: Duration = Duration::from_secs(5);
-/// How long what an agent has under way may take to end once the conductor is gone. Less than the five seconds that are
+/// Longest time for requests of an agent to end once the conductor is gone. Less than the five seconds that are
 /// promised, for its silence may have taken a while to be noticed.
 pub const LAST: Duration = Duration::from_secs(4);
 /// How often it says something at least.

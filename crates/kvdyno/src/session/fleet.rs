@@ -17,7 +17,7 @@ use crate::fleet::{FleetInUse, Fleets, OnAgentLost, Opening, ReadsFrom, TakesOve
 use crate::run_options::RunOptions;
 use crate::sessions::further_session_number;
 
-/// How often it is looked whether the user still wants to wait.
+/// Time between two looks whether the user still wants to wait.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Gets the agents ready for the store of this URL; with it who was lost meanwhile, if the others go on.

@@ -227,7 +227,7 @@ impl Session<'_> {
         Ok((measure, told, steered))
     }
 
-    /// How the inserts of a phase whose nodes lose their power are looked for after each cut; `None` where they cannot be told
+    /// Returns how to look for the inserts of a phase after each cut of power; `None` where they cannot be told
     /// from other writes, or other processes know of them.
     fn look_back(&self, phase: &PhasePlan) -> Option<LookBack> {
         let is_cut = phase.faults.iter().any(|fault| *fault.kind() == POWER);

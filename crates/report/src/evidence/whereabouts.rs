@@ -10,7 +10,7 @@ use kvdyno_core::workload::fault::POWER;
 use super::history::History;
 use crate::result::{FaultResult, PhaseResult, SeriesResult, StoreRun};
 
-/// Of the values of new records that were acknowledged, disks that keep them were given this share at least, however well
+/// Least share of the acknowledged new values that disks which keep them were given, however well
 /// a store compresses. Those of a store that syncs small writes are given many times as much, for they write whole blocks;
 /// those that hold nothing of it a few KiB.
 const LEAST_GIVEN: f64 = 0.125;

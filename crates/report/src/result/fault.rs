@@ -66,9 +66,9 @@ pub struct CutResult {
 pub struct LookedBackResult {
     /// Acknowledged since the cut before.
     pub acknowledged: u64,
-    /// Of the newest of these, those that the store answered about in the time that there was.
+    /// Newest of these that the store answered about in the time that there was.
     pub answered: u64,
-    /// Of these, those that were absent at each of several looks.
+    /// Number of these that were absent at each of several looks.
     pub absent: u64,
 }
 

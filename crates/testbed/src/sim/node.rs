@@ -37,7 +37,7 @@ pub(super) struct Settings {
     /// So long after the write's answer; at once, and before it, if that is nothing.
     #[serde(default)]
     pub sync_lag: Duration,
-    /// How often it starts; 0: always.
+    /// Number of times that it starts; 0: always.
     #[serde(default)]
     pub starts: u64,
     /// Where its files are.

@@ -20,7 +20,7 @@ fn standards_are_frozen() {
     }
 }
 
-/// Of the standards as they came out.
+/// Fingerprints of the standards when they came out.
 const FROZEN: [(&str, u64); 3] = [
     ("standard-1", 0x80db_30d9_dbbf_c459),
     ("standard-2", 0xde2d_f796_ff8e_e252),
@@ -39,7 +39,7 @@ fn standard_2_is_standard_1_with_a_cut_of_power() {
     assert_eq!(cut.faults.iter().map(|fault| fault.kind().word).collect::<Vec<_>>(), ["power"]);
 }
 
-/// What `standard-3` has beside `standard-1` are cuts of one node and of all, at loads that differ, and of deletes of records
+/// Beside `standard-1`, `standard-3` has cuts of one node and of all, at loads that differ, and of deletes of records
 /// that were read back.
 #[test]
 fn standard_3_is_standard_1_with_cuts_at_several_loads() {

@@ -24,7 +24,7 @@ pub(super) fn of_scale(scale: f64) -> String {
     format!("scaled: not comparable; ran at {scale} of the published size")
 }
 
-/// Who else had the processors' time.
+/// Names who else had the processors' time.
 pub(super) fn of_other_work(reason: &Reason) -> String {
     let who = match reason {
         Reason::Disturbed { .. } => "other virtual machines (steal)",

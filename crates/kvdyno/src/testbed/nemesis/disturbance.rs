@@ -29,7 +29,7 @@ pub struct Surroundings<'a> {
     pub interrupt: &'a Arc<Interrupt>,
     /// Where the run tells its story.
     pub events: &'a Stream,
-    /// How inserts are looked for after each cut of power, where that can be.
+    /// Means to look for inserts after each cut of power, where that can be.
     pub look_back: Option<&'a LookBack>,
     /// kvdyno has made the testbed: whoever looks at the run may break it.
     pub is_ours: bool,

@@ -24,14 +24,14 @@ const GAP: u64 = 1_000_000;
 /// Records that are kept by number of those that were absent.
 const KEPT: usize = 100_000;
 
-/// What it takes to look for the inserts of a phase.
+/// Means to look for the inserts of a phase.
 #[derive(Clone)]
 pub struct LookBack {
     /// The store at its strongest level of reads.
     pub store: Arc<dyn AnyStore>,
-    /// What reads have in common.
+    /// Settings that all reads have in common.
     pub context: StoreContext,
-    /// What is known of the records, of which this process owns all.
+    /// Ledger of the records, of which this process owns all.
     pub ledger: Arc<Ledger>,
     /// The first record that the phase inserts; it writes to no others.
     pub first: u64,

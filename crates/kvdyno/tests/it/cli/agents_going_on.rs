@@ -9,6 +9,7 @@ use libc::{SIGCONT, SIGKILL, SIGSTOP};
 use serde_json::Value;
 
 use super::agents::{agent, conducting_by, phase, redis};
+use super::lost_agents::until_agents_connect_for_the_second;
 use super::relay::{Relay, Slowness};
 use crate::support::suite::{self, Suite};
 use crate::support::{Ended, Running, Scratch};
@@ -302,16 +303,7 @@ fn a_phase_that_could_not_begin_is_begun_by_the_others() {
     let (mut conductor, mut agents) = three_agents(&scratch, three_phases(), &relay.address, more);
     wait_for(&scratch, &mut conductor, "first", 2);
     relay.door.shut();
-    // Others connect while the first goes on, too.
-    let first_is_over = || {
-        let text = std::fs::read_to_string(scratch.path("r/result.json")).unwrap_or_default();
-        let result: Value = serde_json::from_str(&text).unwrap_or_default();
-        let phases = result["runs"][0]["phases"].as_array().cloned().unwrap_or_default();
-        phases.iter().any(|phase| phase["name"] == "first" && phase["stopped"] == "duration")
-    };
-    conductor.until("agents that connect for the second", || {
-        first_is_over() && relay.door.is_waited_at()
-    });
+    until_agents_connect_for_the_second(&mut conductor, &scratch, &relay);
     kill(&mut agents, 0);
     std::thread::sleep(Duration::from_secs(1));
     relay.door.open();

@@ -36,6 +36,23 @@ fn wait_for_words(running: &mut Running, words: &str) {
     }
 }
 
+/// Waits until agents connect for the phase `second`, whose door the relay keeps shut. Others connect while `first` goes on, too.
+pub fn until_agents_connect_for_the_second(
+    conductor: &mut Running,
+    scratch: &Scratch,
+    relay: &Relay,
+) {
+    let first_is_over = || {
+        let text = std::fs::read_to_string(scratch.path("r/result.json")).unwrap_or_default();
+        let result: Value = serde_json::from_str(&text).unwrap_or_default();
+        let phases = result["runs"][0]["phases"].as_array().cloned().unwrap_or_default();
+        phases.iter().any(|phase| phase["name"] == "first" && phase["stopped"] == "duration")
+    };
+    conductor.until("agents that connect for the second", || {
+        first_is_over() && relay.door.is_waited_at()
+    });
+}
+
 /// The name of the one agent that the verdict says was lost.
 fn name_of_lost(result: &Value) -> Value {
     let run = &result["runs"][0];
@@ -132,16 +149,7 @@ fn an_agent_that_is_lost_before_a_phase_begins_leaves_an_account_of_those_before
         std::fs::read_to_string(&log).unwrap_or_default().contains(",first,")
     });
     relay.door.shut();
-    // Others connect while the first goes on, too.
-    let first_is_over = || {
-        let text = std::fs::read_to_string(scratch.path("r/result.json")).unwrap_or_default();
-        let result: Value = serde_json::from_str(&text).unwrap_or_default();
-        let phases = result["runs"][0]["phases"].as_array().cloned().unwrap_or_default();
-        phases.iter().any(|phase| phase["name"] == "first" && phase["stopped"] == "duration")
-    };
-    conductor.until("agents that connect for the second", || {
-        first_is_over() && relay.door.is_waited_at()
-    });
+    until_agents_connect_for_the_second(&mut conductor, &scratch, &relay);
     one.signal(SIGKILL);
     // Whoever connects goes on to do so when the conductor has called the phase off.
     std::thread::sleep(Duration::from_secs(1));
