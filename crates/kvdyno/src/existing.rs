@@ -118,8 +118,8 @@ pub fn prepare(
     }
 }
 
-/// The plan writes over what is there: in its phases that load, if some records are to be loaded, or in others.
-fn writes(plan: &Plan, loads: bool) -> bool {
+/// Returns true if the plan writes over what is there: in its phases that load, if some records are to be loaded, or in others.
+pub fn writes(plan: &Plan, loads: bool) -> bool {
     let phases = plan.phases.iter().filter(|phase| loads || !phase.load);
     let kinds = phases.flat_map(|phase| &phase.groups).flat_map(|group| &group.mix.parts);
     kinds.into_iter().any(|&(kind, part)| part > 0 && !kind.read_only())

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use kvdyno_core::load::{AnyStore, Ran, StoreContext};
 use kvdyno_core::measure::StopReason;
-use kvdyno_core::store::{Consistency, Durability, Profile};
+use kvdyno_core::store::{Consistency, Durability, Profile, Threading};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{Extent, Reason, judge_run};
 use kvdyno_core::verify::{Expiry, Initial, Ledger, LedgerConfig, Sightings, TakenOver};
@@ -38,7 +38,7 @@ use crate::open_store::OpenStore;
 use crate::output::Output;
 use crate::replicas::{self, Origin};
 use crate::run_options::RunOptions;
-use crate::sessions::end_session;
+use crate::sessions::{Heartbeat, end_session};
 use crate::testbed::{NodeProcesses, SharedKeeper};
 
 pub use preflight::preflight;
@@ -170,6 +170,7 @@ impl<'a> Session<'a> {
         run.notes.clone_from(&self.options.unseen);
         run.of_agents.extend(self.said_of_agents());
         run.testbed.clone_from(&self.testbed);
+        let _heartbeat = self.heartbeat();
         let plan = self.options.plan;
         run.skipped = plan.phases.iter().filter_map(|phase| self.left_out(phase)).collect();
         let planned = (plan.phases.len() - run.skipped.len()) as u64;
@@ -198,6 +199,17 @@ impl<'a> Session<'a> {
             self.ended += 1;
         }
         self.conclude(planned, output)
+    }
+
+    /// Begins to look for other runs at the same records, and to tell them of this one if it writes any. None where nobody
+    /// else reaches the store: one in this process, or a testbed of the run's own; nor where nothing is judged.
+    fn heartbeat(&self) -> Option<Heartbeat> {
+        let is_shared = self.keeper.is_none()
+            && self.store.threading() == Threading::Networked
+            && diagnosis::names_servers(&self.url);
+        let writes = existing::writes(self.options.plan, self.existing != Existing::All);
+        let begin = || Heartbeat::begin(self.store.clone(), &self.context, writes);
+        (is_shared && self.options.verify).then(begin)
     }
 
     /// A phase that this store is spared, and why.

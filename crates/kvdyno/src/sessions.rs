@@ -1,5 +1,8 @@
 //! Sessions: the numbers that tell runs apart in what they write. A run holds its number while it goes on, so that another
-//! on this machine can prove that it did: a value of a run that goes on is no fault of the store.
+//! on this machine can prove that it did: a value of a run that goes on is no fault of the store. Runs on other machines
+//! prove it by a record in the store.
+
+mod heartbeat;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -10,6 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kvdyno_core::verify::OtherWriter;
 
+pub use heartbeat::Heartbeat;
+
 /// How a session is named among the sockets of this machine.
 const NAME: &str = "kvdyno-session-";
 /// How often it is looked which runs go on.
@@ -17,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// Those of this process that go on.
 static HELD: Mutex<BTreeMap<u32, UnixListener>> = Mutex::new(BTreeMap::new());
-/// Those of other processes that were seen to go on since this one drew its last.
+/// Those of other processes, here or on other machines, that were seen to go on since this one drew its last.
 static SEEN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 /// Draws a number that grows with time, so that this run's writes can be told from those of earlier runs and of later

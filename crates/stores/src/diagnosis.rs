@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::registry;
 use crate::url::{StoreUrl, UrlHost};
+use crate::wire::is_of_socket;
 
 /// Longest wait for a connection and for each answer.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -49,6 +50,15 @@ pub fn of_servers(url: &str) -> String {
 pub fn take_connections(url: &str) -> bool {
     let named = addresses(url, |_| true);
     !named.is_empty() && named.iter().all(|address| reach(address).is_ok())
+}
+
+/// Returns true if the URL names a server, by address or socket, or one of those in it does.
+#[must_use]
+pub fn names_servers(url: &str) -> bool {
+    let Ok(mut url) = StoreUrl::parse(url) else { return false };
+    let mut urls = url.take_members();
+    urls.push(url);
+    urls.iter().any(|url| !url.hosts().is_empty() || is_of_socket(url))
 }
 
 /// Systems whose URL names all of their servers: the members of others, which tell of each other, may be more.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::any_store::AnyStore;
 use super::copies::{self, Agreement};
 use super::error::LoadError;
+use super::heartbeat::{self, Beat};
 use super::job::{Job, StoreContext};
 use super::looking_back::{self, LookedBack};
 use super::observer::Observer;
@@ -99,6 +100,19 @@ impl dyn AnyStore + '_ {
         deadline: Nanos,
     ) -> Result<LookedBack, LoadError> {
         wait(self.threading(), looking_back::look_back(self, context, records, deadline))?
+    }
+
+    /// Reads and writes the heartbeat record of the dataset as `next` says, which gets what the last look found, until that is
+    /// [`Beat::End`]; blocks. What fails is tried again by the next beat.
+    ///
+    /// # Errors
+    /// [`LoadError`] if the system gives no runtime.
+    pub fn keep_heartbeat(
+        &self,
+        context: &StoreContext,
+        next: &mut dyn FnMut(Option<&str>) -> Beat,
+    ) -> Result<(), LoadError> {
+        wait(self.threading(), heartbeat::keep_heartbeat(self, context, next))
     }
 
     /// As [`Store::join`].

@@ -18,6 +18,7 @@ mod events;
 mod folders;
 #[cfg(feature = "server-tests")]
 mod harm;
+mod heartbeats;
 mod hostile;
 mod inputs;
 mod lengths;

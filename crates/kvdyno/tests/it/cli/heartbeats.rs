@@ -1,0 +1,106 @@
+//! Two runs at one store that cannot see each other, as on two machines: each is in a network namespace of its own, and
+//! reaches the server by its socket. Only the heartbeat record in the store can prove that both go on.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::one_server::{RedisServer, RedisSettings};
+use crate::support::{KVDYNO, Scratch, finds_kvdyno};
+
+/// A machine of its own, for all that the runs know of each other.
+fn on_own_machine(arguments: &str) -> Command {
+    let mut command = finds_kvdyno(Command::new("unshare"));
+    command.args(["--net", KVDYNO]).args(arguments.split_ascii_whitespace());
+    command
+}
+
+/// A Redis with a socket in the scratch folder.
+fn redis(scratch: &Scratch) -> (RedisServer, String) {
+    let socket = scratch.path("redis.sock").to_string_lossy().into_owned();
+    let options = vec![("unixsocket".to_owned(), socket.clone())];
+    let server = RedisServer::start(RedisSettings { options, ..RedisSettings::default() });
+    (server.expect("redis-server starts"), format!("redis+unix://{socket}"))
+}
+
+/// What the server answers about its only keys of heartbeats.
+fn heartbeat_keys(scratch: &Scratch, url: &str) -> String {
+    let mut command = Command::new("redis-cli");
+    command.args(["-s", url.trim_start_matches("redis+unix://"), "KEYS", "kvdyno-heartbeat-*"]);
+    scratch.spawn(command).wait().out
+}
+
+fn reasons(run: &Value) -> Vec<&str> {
+    let reasons = run["verdict"]["reasons"].as_array().expect("reasons").iter();
+    reasons.filter_map(|reason| reason["name"].as_str()).collect()
+}
+
+#[test]
+#[ignore = "needs mounts"]
+fn runs_on_two_machines_prove_to_each_other_that_they_go_on() {
+    let scratch = Scratch::new();
+    let (_server, url) = redis(&scratch);
+    let line = format!("run --records 500 --clients 4 --mix get=50,update=50 --quiet --store {url}");
+    let mut first = scratch.spawn(on_own_machine(&format!("{line} --duration 9s --out first")));
+    let log = scratch.path("first/timeline.csv");
+    first.until("intervals of the phase `run`", || {
+        std::fs::read_to_string(&log).unwrap_or_default().contains(",run,")
+    });
+    assert!(heartbeat_keys(&scratch, &url).contains("kvdyno-heartbeat-"), "it tells of itself");
+    let more = "--data reuse --duration 5s --out second";
+    let second = scratch.spawn(on_own_machine(&format!("{line} {more}"))).wait();
+    let first = first.wait();
+    // To the second run the values of the first are older than its own.
+    for (out, ended) in [("first", first), ("second", second)] {
+        let run = scratch.result(out)["runs"][0].clone();
+        assert!(reasons(&run).contains(&"other-run"), "{out}: {ended:#?}");
+        ended.expect(2);
+    }
+    assert_eq!(heartbeat_keys(&scratch, &url).trim(), "", "the record goes with the runs");
+}
+
+/// A run that was killed leaves its record, which stands still from then on.
+#[test]
+#[ignore = "needs mounts"]
+fn the_record_of_a_run_that_was_killed_excuses_no_value_that_comes_back() {
+    let scratch = Scratch::new();
+    let (_server, url) = redis(&scratch);
+    let line = format!("run --records 500 --clients 4 --mix get=50,update=50 --quiet --store {url}");
+    let mut killed = scratch.spawn(on_own_machine(&format!("{line} --duration 30s --out killed")));
+    let log = scratch.path("killed/timeline.csv");
+    killed.until("intervals of the phase `run`", || {
+        std::fs::read_to_string(&log).unwrap_or_default().contains(",run,")
+    });
+    killed.signal(9);
+    drop(killed.wait());
+    let redis_cli = |words: &[&str]| {
+        let socket = url.trim_start_matches("redis+unix://");
+        let mut command = Command::new("redis-cli");
+        command.args(["-s", socket]).args(words);
+        scratch.spawn(command).wait().out.trim().to_owned()
+    };
+    let beat = heartbeat_keys(&scratch, &url).trim().to_owned();
+    assert!(beat.starts_with("kvdyno-heartbeat-"), "{beat}");
+    let key = loop {
+        let key = redis_cli(&["RANDOMKEY"]);
+        if !key.starts_with("kvdyno") {
+            break key;
+        }
+    };
+    redis_cli(&["COPY", &key, "kept"]);
+    redis_cli(&["COPY", &beat, "kept-beat"]);
+    let more = "--data wipe --duration 5s --out after";
+    let mut after = scratch.spawn(on_own_machine(&format!("{line} {more}")));
+    let log = scratch.path("after/timeline.csv");
+    after.until("intervals of the phase `run`", || {
+        std::fs::read_to_string(&log).unwrap_or_default().contains(",run,")
+    });
+    // As a server that falls back to what it held before: the record of the load, and the heartbeat with it.
+    for _ in 0..30 {
+        redis_cli(&["COPY", "kept", &key, "REPLACE"]);
+        redis_cli(&["COPY", "kept-beat", &beat, "REPLACE"]);
+    }
+    let ended = after.wait().expect(1);
+    let run = scratch.result("after")["runs"][0].clone();
+    assert!(!reasons(&run).contains(&"other-run"), "{}", ended.out);
+}
