@@ -109,9 +109,10 @@ impl Others {
     fn text(&self, since: &str, number: u64) -> String {
         let held = locked(&HELD);
         let own = held.keys().map(|session| format!(" {session}:{number}"));
-        let others = self.0.iter().filter(|(session, run)| {
-            run.silent < SILENT && !held.contains_key(session)
-        });
+        let others = self
+            .0
+            .iter()
+            .filter(|(session, run)| run.silent < SILENT && !held.contains_key(session));
         let others = others.map(|(session, run)| format!(" {session}:{}", run.beat));
         format!("{HEAD} {since}{}", own.chain(others).collect::<String>())
     }

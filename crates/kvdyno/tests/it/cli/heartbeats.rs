@@ -40,7 +40,8 @@ fn reasons(run: &Value) -> Vec<&str> {
 fn runs_on_two_machines_prove_to_each_other_that_they_go_on() {
     let scratch = Scratch::new();
     let (_server, url) = redis(&scratch);
-    let line = format!("run --records 500 --clients 4 --mix get=50,update=50 --quiet --store {url}");
+    let line =
+        format!("run --records 500 --clients 4 --mix get=50,update=50 --quiet --store {url}");
     let mut first = scratch.spawn(on_own_machine(&format!("{line} --duration 9s --out first")));
     let log = scratch.path("first/timeline.csv");
     first.until("intervals of the phase `run`", || {
@@ -65,7 +66,8 @@ fn runs_on_two_machines_prove_to_each_other_that_they_go_on() {
 fn the_record_of_a_run_that_was_killed_excuses_no_value_that_comes_back() {
     let scratch = Scratch::new();
     let (_server, url) = redis(&scratch);
-    let line = format!("run --records 500 --clients 4 --mix get=50,update=50 --quiet --store {url}");
+    let line =
+        format!("run --records 500 --clients 4 --mix get=50,update=50 --quiet --store {url}");
     let mut killed = scratch.spawn(on_own_machine(&format!("{line} --duration 30s --out killed")));
     let log = scratch.path("killed/timeline.csv");
     killed.until("intervals of the phase `run`", || {
