@@ -116,6 +116,10 @@ pub struct Exposure {
     /// it. `None` where that is not known of all.
     #[serde(default)]
     pub of_caches: Option<u64>,
+    /// Acknowledged writes that came since all records were read back before the phases of these moments; `None` where that
+    /// is not known of all.
+    #[serde(default)]
+    pub fresh: Option<u64>,
 }
 
 impl Exposure {

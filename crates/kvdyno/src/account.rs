@@ -22,8 +22,8 @@ pub struct Accounting {
     exact: bool,
     /// Phases that deleted anything.
     deleting: u32,
-    /// The last phase with faults: its begin, and what was done.
-    disturbed: Option<(Nanos, Vec<FaultResult>)>,
+    /// The phases with faults, in order.
+    disturbed: Vec<Disturbances>,
     /// How the records stood before they were read back.
     before: Unclear,
 }
@@ -74,6 +74,17 @@ impl Unclear {
     }
 }
 
+/// What was done to the store in a phase.
+#[derive(Debug)]
+struct Disturbances {
+    /// Name of the phase.
+    phase: String,
+    /// Its begin.
+    start: Nanos,
+    /// The faults.
+    faults: Vec<FaultResult>,
+}
+
 /// What nobody can tell, for the agents that wrote it were lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ownerless {
@@ -101,7 +112,7 @@ impl Accounting {
         let (acknowledged, failed, indeterminate) = (0, 0, 0);
         let before = Unclear::default();
         let exact = fresh;
-        let (deleting, disturbed) = (0, None);
+        let (deleting, disturbed) = (0, Vec::new());
         Accounting {
             acknowledged,
             failed,
@@ -143,7 +154,8 @@ impl Accounting {
         self.deleting += u32::from(deletes(plan));
         self.exact &= !writes_again(plan) && !plan.from_empty && !vanishes(plan);
         if !faults.is_empty() {
-            self.disturbed = Some((measure.start, faults.to_vec()));
+            let (phase, start) = (plan.name.clone(), measure.start);
+            self.disturbed.push(Disturbances { phase, start, faults: faults.to_vec() });
         }
     }
 
@@ -239,10 +251,8 @@ impl Accounting {
         let at = anomaly.behind.map(|behind| {
             anomaly.sent.saturating_sub(behind.as_nanos().try_into().unwrap_or(Nanos::MAX))
         });
-        let (acknowledged_ns, relation) = match (&self.disturbed, at) {
-            (Some((start, faults)), Some(at)) => {
-                (at.checked_sub(*start), relation(at, *start, faults))
-            }
+        let (acknowledged_ns, relation) = match (self.disturbed.last(), at) {
+            (Some(last), Some(at)) => (at.checked_sub(last.start), relation(at, &self.disturbed)),
             _ => (None, String::new()),
         };
         LostWrite {
@@ -316,25 +326,28 @@ fn settled(how: &str, context: &StoreContext) -> String {
     }
 }
 
-/// A moment in relation to the nearest fault, such as `3.20 ms before kill node-1`. A fault takes some
-/// milliseconds; when within them it takes effect nobody can tell.
-fn relation(at: Nanos, start: Nanos, faults: &[FaultResult]) -> String {
-    let span = |fault: &FaultResult| (start + fault.began_ns, start + fault.ended_ns);
-    let distance = |fault: &FaultResult| {
-        let (began, ended) = span(fault);
-        began.saturating_sub(at).max(at.saturating_sub(ended))
+/// A moment in relation to the nearest fault, such as `3.20 ms before kill node-1`, with the fault's phase unless that is the
+/// last one. A fault takes some milliseconds; when within them it takes effect nobody can tell.
+fn relation(at: Nanos, disturbed: &[Disturbances]) -> String {
+    let spans = disturbed.iter().flat_map(|phase| {
+        let done = phase.faults.iter().filter(|fault| fault.error.is_none());
+        done.map(move |fault| {
+            (phase, fault, phase.start + fault.began_ns, phase.start + fault.ended_ns)
+        })
+    });
+    let distance =
+        |began: Nanos, ended: Nanos| began.saturating_sub(at).max(at.saturating_sub(ended));
+    let nearest = spans.min_by_key(|(.., began, ended)| distance(*began, *ended));
+    let Some((phase, fault, began, ended)) = nearest else { return String::new() };
+    let (what, node) = (&fault.what, &fault.node);
+    let away = duration_text(distance(began, ended) as f64);
+    let relation = match at {
+        _ if at < began => format!("{away} before {what} {node}"),
+        _ if at > ended => format!("{away} after {what} {node}"),
+        _ => format!("during {what} {node}"),
     };
-    let done = faults.iter().filter(|fault| fault.error.is_none());
-    let nearest = done.min_by_key(|fault| distance(fault));
-    nearest.map_or(String::new(), |fault| {
-        let (what, node, (began, ended)) = (&fault.what, &fault.node, span(fault));
-        let away = duration_text(distance(fault) as f64);
-        match at {
-            _ if at < began => format!("{away} before {what} {node}"),
-            _ if at > ended => format!("{away} after {what} {node}"),
-            _ => format!("during {what} {node}"),
-        }
-    })
+    let is_last = disturbed.last().is_some_and(|last| last.start == phase.start);
+    if is_last { relation } else { format!("{relation} of {}", phase.phase) }
 }
 
 #[cfg(test)]
@@ -447,11 +460,20 @@ mod tests {
             fault("pause", 1_500_000_000, Some("no")),
             fault("start again", 3_000_000_000, None),
         ];
-        let told = |at: u64| relation(7 + at, 7, &faults);
+        let phase = |name: &str, start, faults: &[FaultResult]| Disturbances {
+            phase: name.to_owned(),
+            start,
+            faults: faults.to_vec(),
+        };
+        let told = |at: u64| relation(7 + at, &[phase("cuts", 7, &faults)]);
         assert_eq!(told(996_800_000), "3.20 ms before kill node-1");
         assert_eq!(told(1_004_690_000), "during kill node-1");
         assert_eq!(told(1_505_000_000), "500 ms after kill node-1");
         assert_eq!(told(2_990_000_000), "10.0 ms before start again node-1");
-        assert_eq!(relation(7, 7, &[]), "");
+        assert_eq!(relation(7, &[phase("cuts", 7, &[])]), "");
+        // The fault that took it was of an earlier phase.
+        let both = [phase("cuts", 7, &faults), phase("later", 200_000_000_007, &faults)];
+        assert_eq!(relation(996_800_007, &both), "3.20 ms before kill node-1 of cuts");
+        assert_eq!(relation(200_996_800_007, &both), "3.20 ms before kill node-1");
     }
 }

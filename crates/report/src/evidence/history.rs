@@ -93,7 +93,7 @@ impl<'a> History<'a> {
         is_of: fn(&FaultResult) -> bool,
     ) -> Exposure {
         let mut exposure = Exposure { nodes: self.data_nodes(), ..Exposure::default() };
-        let (mut with_stake, mut of_caches) = (Some(0), Some(0));
+        let (mut with_stake, mut of_caches, mut fresh) = (Some(0), Some(0), Some(0));
         for phase in phases.filter_map(|at| self.run.phases.get(at)) {
             let done = || phase.faults.iter().filter(|f| is_of(f) && f.error.is_none());
             let moments: BTreeSet<u64> = done().map(|fault| fault.began_ns).collect();
@@ -111,10 +111,16 @@ impl<'a> History<'a> {
                 let took = |lose| u64::from(lose != Lose::Unwritten);
                 of_caches = of_caches.zip(*lose).map(|(sum, lose)| sum + took(lose));
             }
+            if !moments.is_empty() {
+                fresh = fresh
+                    .zip(fresh_writes(phase))
+                    .map(|(sum, own): (u64, u64)| sum.saturating_add(own));
+            }
             exposure.together = exposure.together.max(dark_together(phase, is_of));
         }
         exposure.with_stake = with_stake.filter(|_| exposure.moments > 0);
         exposure.of_caches = of_caches.filter(|_| exposure.moments > 0);
+        exposure.fresh = fresh.filter(|_| exposure.moments > 0);
         exposure
     }
 
@@ -145,6 +151,14 @@ impl<'a> History<'a> {
         let holds_data = |node: &&TestbedNode| node.role.as_deref() != Some(OBSERVER);
         nodes.filter(holds_data).map(|node| &node.name).collect::<BTreeSet<_>>().len() as u64
     }
+}
+
+/// Acknowledged writes of a phase that was read back before and after; `None` where that is not known.
+fn fresh_writes(phase: &PhaseResult) -> Option<u64> {
+    let account = phase.writes.as_ref()?;
+    let inserts = account.inserts.map(|inserts| inserts.acknowledged);
+    let deletes = account.deletes.map(|deletes| deletes.acknowledged);
+    inserts.or(deletes).map(|_| inserts.unwrap_or(0).saturating_add(deletes.unwrap_or(0)))
 }
 
 /// Most nodes that were dark at one moment: from when a fault of this kind was done until the node was started again.

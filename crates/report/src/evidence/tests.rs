@@ -134,6 +134,44 @@ fn deletes_of_their_own_phase_are_at_stake_and_one_that_is_undone_refutes() {
     assert!(cut_text(&undone).contains("3 deletes undone"), "{}", cut_text(&undone));
 }
 
+/// What later phases write over what was seen undone takes nothing back, whether the store promises anything or not.
+#[test]
+fn deletes_that_were_seen_undone_stay_so_when_updates_hide_them() {
+    for level in [Durability::PowerLoss, Durability::None] {
+        let inserts = Some(InsertAccount { acknowledged: 900, lost: 4 });
+        let mut run = cut(3, WriteAccount { inserts, ..account(false, 4) });
+        run.store.durability.level = level;
+        for (name, deletes, resurrected) in [
+            ("deletes", Some(DeleteAccount { acknowledged: 100, undone: 9 }), 9),
+            ("updates", None, 2),
+        ] {
+            let after = WriteAccount { deletes, resurrected, ..account(false, 4) };
+            let later = cut(2, after).phases.remove(0);
+            run.phases.push(PhaseResult { name: name.to_owned(), ..later });
+        }
+        let evidence = power(&run);
+        assert_eq!(evidence.found(ViolationKind::Resurrected), 9, "{level:?}");
+        assert_eq!(evidence.found(ViolationKind::Lost), 4, "{level:?}");
+    }
+}
+
+/// P7: an old snapshot loses old writes, so these are at stake, too; how many were new is told beside it.
+#[test]
+fn the_writes_that_came_since_the_last_read_back_are_told_beside_the_stake() {
+    let inserts = Some(InsertAccount { acknowledged: 60, lost: 0 });
+    let run = cut(3, WriteAccount { inserts, ..account(true, 0) });
+    let evidence = power(&run);
+    assert_eq!(evidence.exposure.fresh, Some(60));
+    let told = cut_text(&evidence);
+    let all = evidence.stake();
+    assert!(
+        told.contains(&format!("0 of {all} acknowledged writes lost (60 of them new")),
+        "{told}"
+    );
+    let unknown = power(&cut(3, account(true, 0)));
+    assert!(!cut_text(&unknown).contains("new since"));
+}
+
 /// An engine that never flushes its disk outlives every cut that leaves the disk's cache (P9).
 #[test]
 fn a_claim_says_what_became_of_what_disks_had_not_flushed() {

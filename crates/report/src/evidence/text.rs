@@ -48,7 +48,7 @@ pub(crate) fn cut_text(evidence: &Evidence) -> String {
 /// The figures in words, without what they mean: `10 cuts of power, 0 of 48,211 acknowledged writes lost; …`.
 pub(crate) fn cut_figures(evidence: &Evidence) -> String {
     let count = |count: u64| grouped(count as f64);
-    let Exposure { moments, nodes, together, with_stake, of_caches } = evidence.exposure;
+    let Exposure { moments, nodes, together, with_stake, of_caches, fresh } = evidence.exposure;
     let mut text = match moments {
         1 => "1 cut of power".to_owned(),
         cuts => format!("{cuts} cuts of power"),
@@ -67,6 +67,9 @@ pub(crate) fn cut_figures(evidence: &Evidence) -> String {
     let least = if evidence.hidden > 0 { "at least " } else { "" };
     let all = evidence.stake().saturating_add(evidence.lit);
     text += &format!(", {least}{} of {} acknowledged writes lost", count(lost), count(all));
+    if let Some(fresh) = fresh.filter(|fresh| (1..all).contains(fresh)) {
+        text += &format!(" ({} of them new since the last read-back)", count(fresh));
+    }
     for (number, what) in [
         (before, "lost before the first cut"),
         (evidence.found(ViolationKind::Corrupt), "records corrupt"),

@@ -87,6 +87,8 @@ struct Told {
     stake: u64,
     hidden: u64,
     lost: u64,
+    /// Deletes that each phase saw undone right after it; a later one may write over them.
+    undone: u64,
     /// All records are meant, those of earlier phases, too.
     is_whole: bool,
 }
@@ -102,7 +104,7 @@ impl Question {
         let pieces = accounts.flat_map(|at| self.pieces(history, at));
         pieces.max_by_key(|piece| match piece.status() {
             EvidenceStatus::Refuted => (3, piece.violated()),
-            EvidenceStatus::Observed => (2, piece.found(ViolationKind::Lost)),
+            EvidenceStatus::Observed => (2, found(piece)),
             EvidenceStatus::Confirmed => (1, 0),
             EvidenceStatus::Inconclusive(_) | EvidenceStatus::NothingToShow => (0, 0),
         })
@@ -119,7 +121,7 @@ impl Question {
         // At least one may hide where records were written twice.
         let hidden = account.acknowledged - stake.min(account.acknowledged);
         let hidden = if account.exact { 0 } else { hidden.max(u64::from(stake > 0)) };
-        let whole = Told { stake, hidden, lost: account.lost, is_whole: true };
+        let whole = Told { stake, hidden, lost: account.lost, undone: 0, is_whole: true };
         let phases: Vec<usize> = (self.from..=at).collect();
         let mut pieces = vec![self.piece(history, at, account, (whole, &phases))];
         if let Some((told, phases)) = self.seen(history, at).filter(|_| !account.exact) {
@@ -129,10 +131,10 @@ impl Question {
     }
 
     /// The inserts and deletes of all phases with faults of the kind up to this one, as far as each was seen; `None` where
-    /// there are none. That a delete was undone the account tells.
+    /// there are none.
     fn seen(&self, history: &History<'_>, at: usize) -> Option<(Told, Vec<usize>)> {
         let is_of = self.is_of?;
-        let mut told = Told { stake: 0, hidden: 0, lost: 0, is_whole: false };
+        let mut told = Told { stake: 0, hidden: 0, lost: 0, undone: 0, is_whole: false };
         let mut own = Vec::new();
         for (at, phase) in history.run.phases.iter().enumerate().take(at + 1) {
             let Some(account) = phase.writes.as_ref().filter(|_| phase.faults.iter().any(is_of))
@@ -143,8 +145,10 @@ impl Question {
                 told.stake = told.stake.saturating_add(inserts.acknowledged);
                 told.lost = told.lost.saturating_add(inserts.lost);
             }
-            let deletes = account.deletes.map_or(0, |deletes| deletes.acknowledged);
-            told.stake = told.stake.saturating_add(deletes);
+            if let Some(deletes) = account.deletes {
+                told.stake = told.stake.saturating_add(deletes.acknowledged);
+                told.undone = told.undone.saturating_add(deletes.undone);
+            }
             if account.inserts.is_some() || account.deletes.is_some() {
                 own.push(at);
             }
@@ -164,7 +168,7 @@ impl Question {
         let before = earlier.filter_map(|phase| phase.writes.as_ref()).next();
         let excuse = self.excuse(history, at);
         let lost: Vec<u64> = account.examples.iter().map(|lost| lost.record).collect();
-        for (what, count) in broken(account, told.lost) {
+        for (what, count) in broken(account, told.lost, told.undone) {
             let old = before.map_or(0, |before| of_kind(before, what));
             // New records were not there to be lost before.
             let own = if what == ViolationKind::Lost && !told.is_whole { 0 } else { old };
@@ -244,22 +248,28 @@ impl Question {
     }
 }
 
+/// Returns how much an account found broken, whether that breaks a promise or not.
+fn found(piece: &Evidence) -> u64 {
+    let excused = piece.excused.iter().map(|found| found.count);
+    excused.fold(piece.violated(), u64::saturating_add)
+}
+
 /// Bytes that nobody wrote are no other run's doing.
 fn may_excuse(reason: Reason, what: ViolationKind) -> bool {
     reason != Reason::OtherRun || what != ViolationKind::Corrupt
 }
 
-/// What an account found wrong, with the losses of it that are meant.
-fn broken(account: &WriteAccount, lost: u64) -> [(ViolationKind, u64); 4] {
+/// What an account found wrong, with the losses of it that are meant, and the deletes that were seen undone at least.
+fn broken(account: &WriteAccount, lost: u64, undone: u64) -> [(ViolationKind, u64); 4] {
     [
         (ViolationKind::Lost, lost),
         (ViolationKind::Corrupt, account.corrupt),
         (ViolationKind::Phantom, account.phantom),
-        (ViolationKind::Resurrected, account.resurrected),
+        (ViolationKind::Resurrected, account.resurrected.max(undone)),
     ]
 }
 
 fn of_kind(account: &WriteAccount, what: ViolationKind) -> u64 {
-    let all = broken(account, account.lost);
+    let all = broken(account, account.lost, 0);
     all.into_iter().find(|(kind, _)| *kind == what).map_or(0, |(_, count)| count)
 }
