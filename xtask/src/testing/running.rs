@@ -9,7 +9,8 @@ use std::time::Instant;
 use super::programs::Program;
 use super::times::{self, TestTime};
 
-/// The program with the most to wait for, which begins first: the others fit in beside it.
+/// The program with the most to wait for. It is run in as many pieces as programs run at a time, which begin first: the others
+/// fit in behind them, so that no program is left to wait alone.
 const LONGEST: &str = "kvdyno test it";
 
 /// How programs of tests are run.
@@ -42,7 +43,7 @@ pub fn run(
     concurrency: Concurrency,
     tell: &mut dyn FnMut(&str),
 ) -> Vec<ProgramRun> {
-    let mut waiting = parts;
+    let mut waiting = pieces(parts, concurrency.programs);
     // Taken from the end.
     waiting.reverse();
     waiting.sort_by_key(|(program, _)| program.title() == LONGEST);
@@ -66,6 +67,20 @@ pub fn run(
         });
         each.collect()
     })
+}
+
+/// Cuts the longest program into `count` pieces of about as many tests; the others stay whole, for their tests share servers.
+fn pieces(parts: Vec<(&Program, Vec<String>)>, count: usize) -> Vec<(&Program, Vec<String>)> {
+    let cut = |(program, tests): (_, Vec<String>)| {
+        let is_longest = Program::title(program) == LONGEST && !tests.is_empty();
+        let size = if is_longest { tests.len().div_ceil(count) } else { tests.len().max(1) };
+        let mut cut: Vec<_> = tests.chunks(size).map(|piece| (program, piece.to_vec())).collect();
+        if cut.is_empty() {
+            cut.push((program, tests));
+        }
+        cut
+    };
+    parts.into_iter().flat_map(cut).collect()
 }
 
 /// Runs one program to its end. What it printed under a heading such as cargo's, and what came of it.
@@ -160,6 +175,20 @@ mod tests {
             ),
             "{told}"
         );
+    }
+
+    #[test]
+    fn the_longest_program_is_run_in_pieces_and_no_test_is_left_out_or_run_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut longest = program(folder.path(), "test it", "");
+        "kvdyno".clone_into(&mut longest.package);
+        let other = program(folder.path(), "test a", "");
+        let names = |count: u32| (0..count).map(|n| format!("t{n}")).collect::<Vec<_>>();
+        let cut = pieces(vec![(&longest, names(7)), (&other, names(3))], 2);
+        let sizes: Vec<_> = cut.iter().map(|(of, tests)| (of.title(), tests.len())).collect();
+        let sizes: Vec<_> = sizes.iter().map(|(title, tests)| (&title[..], *tests)).collect();
+        assert_eq!(sizes, [("kvdyno test it", 4), ("kvdyno test it", 3), ("p test a", 3)]);
+        assert_eq!([&cut[0].1[..], &cut[1].1[..]].concat(), names(7));
     }
 
     #[test]
