@@ -219,8 +219,8 @@ pub enum DataPolicy {
 /// `kvdyno run`.
 #[derive(Args, Debug)]
 pub struct RunArguments {
-    /// A built-in suite, a suite file, or `ycsb:FILE` [default: quick, or the load that --records
-    /// and the options below it describe].
+    /// A built-in suite, a suite file, or `ycsb:FILE` [default: quick, or the load that --records, --value, --mix or
+    /// --keys describe].
     pub suite: Option<String>,
     /// Store to measure, such as redis://127.0.0.1:6379; may be given several times.
     #[arg(long, value_name = "URL")]
@@ -232,9 +232,9 @@ pub struct RunArguments {
     /// How it is carried out.
     #[command(flatten)]
     pub shape: ShapeArguments,
-    /// Without a suite.
+    /// The load.
     #[command(flatten)]
-    pub quick: QuickArguments,
+    pub load: LoadArguments,
     /// Where to and how.
     #[command(flatten)]
     pub execution: ExecutionArguments,
@@ -273,41 +273,32 @@ pub struct ShapeArguments {
     pub set: Vec<String>,
 }
 
-/// A load without a suite.
+/// The load: that of the suite, changed, or one without a suite.
 #[derive(Args, Debug, Default)]
-#[command(next_help_heading = "A load without a suite")]
-pub struct QuickArguments {
-    /// Records of the dataset; those that are missing are loaded first. With the options below also
-    /// for the suite capacity.
-    #[arg(long, value_name = "COUNT")]
-    pub records: Option<String>,
+#[command(next_help_heading = "Load (with a suite: instead of what it says; with none: all of it)")]
+pub struct LoadArguments {
+    /// Records of the dataset; those that are missing are loaded first.
+    #[arg(long, value_name = "COUNT", value_parser = hinted(units::parse_count))]
+    pub records: Option<u64>,
     /// Size of values: 100B, or 100B..1899B.
-    #[arg(long, value_name = "SIZE", requires = "records")]
+    #[arg(long, value_name = "SIZE")]
     pub value: Option<String>,
-    /// Operations in percent: get=80,update=20.
-    #[arg(long, value_name = "MIX", requires = "records")]
+    /// Operations in percent: get=80,update=20; of each phase but those that make the records.
+    #[arg(long, value_name = "MIX")]
     pub mix: Option<String>,
     /// Which records: uniform, zipfian, latest, hotspot, exponential, sequential.
-    #[arg(long, value_name = "NAME", requires = "records")]
+    #[arg(long, value_name = "NAME")]
     pub keys: Option<String>,
     /// Clients that share a connection.
-    #[arg(long, value_name = "N", requires = "records")]
+    #[arg(long, value_name = "N")]
     pub pipeline: Option<u32>,
 }
 
-impl QuickArguments {
-    /// The same as settings of a suite with a phase `load` and one called `phase`.
-    pub fn settings(&self, phase: &str) -> Vec<String> {
-        let setting = |key: String, value: &Option<String>| {
-            value.as_ref().map(|value| format!("{key}={value}"))
-        };
-        let all = [
-            setting("records".to_owned(), &self.records),
-            setting("value".to_owned(), &self.value),
-            setting(format!("{phase}.mix"), &self.mix),
-            setting(format!("{phase}.keys"), &self.keys),
-        ];
-        all.into_iter().flatten().collect()
+impl LoadArguments {
+    /// Returns true if they describe a load by themselves.
+    pub fn describe_a_load(&self) -> bool {
+        let LoadArguments { records, value, mix, keys, pipeline: _ } = self;
+        records.is_some() || value.is_some() || mix.is_some() || keys.is_some()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Parser;
 use kvdyno_core::load::{Interrupt, Need};
 use kvdyno_core::shown::MASK;
-use kvdyno_core::suite::{Overrides, Plan, PlannedChange, QuickForm, Suite};
+use kvdyno_core::suite::{Overrides, Plan, PlannedChange, QuickForm, Suite, builtins};
 use kvdyno_core::workload::CurveError;
 use kvdyno_report::folder;
 use kvdyno_report::result::RunResult;
@@ -40,10 +40,6 @@ use crate::trials;
 /// Records loaded with one request where every store can.
 const LOAD_BATCH: u32 = 100;
 
-/// The suite that takes the options of a load without a suite, and the phase that they describe.
-const CAPACITY: &str = "capacity";
-const CAPACITY_PHASE: &str = "run";
-
 /// `kvdyno run`.
 ///
 /// # Errors
@@ -59,9 +55,10 @@ pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
 
 /// The plan and what is to be measured.
 fn planned(arguments: &RunArguments) -> Result<(Plan, Vec<Target>), Failure> {
-    let suite = suite(arguments)?;
-    let mut plan = suite.plan(&overrides(arguments)?).map_err(Failure::suite)?;
-    if arguments.suite.is_none() && arguments.quick.records.is_some() {
+    let overrides = overrides(arguments)?;
+    let suite = suite(arguments, &overrides)?;
+    let mut plan = suite.plan(&overrides).map_err(Failure::suite)?;
+    if arguments.suite.is_none() && arguments.load.describe_a_load() {
         // The options are the whole suite: they make it differ from nothing.
         plan.changes.clear();
     }
@@ -156,28 +153,14 @@ fn steered(result: &RunResult) -> Vec<PlannedChange> {
     all
 }
 
-fn suite(arguments: &RunArguments) -> Result<Suite, Failure> {
-    let quick = &arguments.quick;
-    if let (Some(suite), Some(_)) = (&arguments.suite, &quick.records)
-        && suite != CAPACITY
-    {
-        return Err(Failure::usage(format!(
-            "--records describes a load without a suite, and the suite {suite} is named; write \
-             --set records=N to change it"
-        )));
-    }
-    let suite = match (&arguments.suite, &quick.records) {
-        (Some(word), _) => Suite::find(word),
-        (None, None) => Suite::find("quick"),
-        (None, Some(records)) => QuickForm {
-            records: Some(records.clone()),
-            value: quick.value.clone(),
-            mix: quick.mix.clone(),
-            keys: quick.keys.clone(),
-            load_batch: (arguments.testbed.is_empty() && all_take_batches(&arguments.store))
-                .then_some(LOAD_BATCH),
+fn suite(arguments: &RunArguments, overrides: &Overrides) -> Result<Suite, Failure> {
+    let suite = match &arguments.suite {
+        Some(word) => Suite::find(word),
+        None if arguments.load.describe_a_load() => {
+            let batches = arguments.testbed.is_empty() && all_take_batches(&arguments.store);
+            QuickForm { load_batch: batches.then_some(LOAD_BATCH) }.suite(overrides)
         }
-        .suite(),
+        None => builtins()[0].suite(),
     };
     suite.map_err(Failure::suite)
 }
@@ -192,18 +175,17 @@ fn all_take_batches(urls: &[String]) -> bool {
 }
 
 fn overrides(arguments: &RunArguments) -> Result<Overrides, Failure> {
-    let shape = &arguments.shape;
-    let mut set = shape.set.clone();
-    if arguments.suite.as_deref() == Some(CAPACITY) {
-        set.extend(arguments.quick.settings(CAPACITY_PHASE));
-    }
-    set.extend(arguments.quick.pipeline.map(|pipeline| format!("pipeline={pipeline}")));
+    let (shape, load) = (&arguments.shape, &arguments.load);
     let rate = shape.rate.clone().map(|rate| rate.read(Path::new("")));
     let unreadable =
         |error: CurveError| Failure::usage(format!("--rate: {error}; {}", error.hint()));
     Ok(Overrides {
         scale: shape.scale,
-        records: None,
+        records: load.records,
+        value: load.value.clone(),
+        mix: load.mix.clone(),
+        keys: load.keys.clone(),
+        pipeline: load.pipeline,
         clients: shape.clients,
         threads: arguments.execution.carrying.threads,
         rate: rate.transpose().map_err(unreadable)?,
@@ -212,7 +194,7 @@ fn overrides(arguments: &RunArguments) -> Result<Overrides, Failure> {
         seed: shape.seed,
         linearizability: shape.linearizability,
         slo: shape.slo.clone(),
-        set,
+        set: shape.set.clone(),
         processors: None,
     })
 }

@@ -289,14 +289,9 @@ impl Builder<'_> {
         let settings: Vec<ClientSpec> =
             phase.groups.iter().map(|group| group.clients.within(&outer)).collect();
         let own: Vec<u32> = settings.iter().map(|s| s.clients.unwrap_or(1)).collect();
-        let inserts_only = settings.iter().all(|s| s.mix.as_ref().is_none_or(only_inserts));
-        let mut duration = phase.duration;
-        if duration.is_none() && phase.clients.requests.is_none() && !phase.load {
-            duration = self.spec.duration;
-        }
-        // Inserts that stop by requests make the records of later phases: they stay whole.
-        let makes_records = phase.load || (inserts_only && duration.is_none());
-        let timed = !makes_records && phase.warmup != Warmup::Itself;
+        let mut duration = self.spec.duration_of(phase);
+        // What makes the records of later phases stays whole.
+        let timed = !self.spec.makes_records(phase) && phase.warmup != Warmup::Itself;
         match self.overrides {
             Overrides { duration: Some(length), .. } if timed => duration = Some(*length),
             Overrides { requests: Some(_), .. } if timed => duration = None,

@@ -170,17 +170,27 @@ impl Document {
 }
 
 impl Document {
-    /// The table at `at` has `key`.
+    /// Returns true if the table at `at` has `key`.
     pub(super) fn has(&self, at: &[usize], key: &str) -> bool {
+        self.value(at, key).is_some()
+    }
+
+    /// Returns true if the table at `at` has `key`, with a table as its value.
+    pub(super) fn has_table(&self, at: &[usize], key: &str) -> bool {
+        matches!(self.value(at, key), Some(Item::Table(_)))
+    }
+
+    fn value(&self, at: &[usize], key: &str) -> Option<&Item> {
         let mut node = &self.root;
         for index in at {
             node = match &node.item {
                 Item::Table(entries) => &entries[*index].node,
                 Item::List(nodes) => &nodes[*index],
-                _ => return false,
+                _ => return None,
             };
         }
-        matches!(&node.item, Item::Table(entries) if entries.iter().any(|entry| entry.key == key))
+        let Item::Table(entries) = &node.item else { return None };
+        entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node.item)
     }
 
     /// Removes the list element at `at`.

@@ -11,6 +11,7 @@ use super::document::{Document, Item, Mark};
 use super::error::{Problem, SuiteError};
 use super::faults;
 use super::models::{self, SizeUnit};
+use super::plan::only_inserts;
 use super::published::{PublishedSetup, published};
 use super::reader::{Fields, Value};
 use super::search::{SearchSpec, search};
@@ -289,6 +290,24 @@ impl ClientSpec {
                 Ok(spec)
             }
         }
+    }
+}
+
+impl SuiteSpec {
+    /// Returns true if a phase makes the records of later ones: it loads them, or its inserts stop by requests.
+    pub(super) fn makes_records(&self, phase: &PhaseSpec) -> bool {
+        let outer = phase.clients.within(&self.clients);
+        let inserts_only = phase
+            .groups
+            .iter()
+            .all(|group| group.clients.within(&outer).mix.as_ref().is_none_or(only_inserts));
+        phase.load || (inserts_only && self.duration_of(phase).is_none())
+    }
+
+    /// Returns how long a phase lasts, by itself or by what stands at the top.
+    pub(super) fn duration_of(&self, phase: &PhaseSpec) -> Option<Duration> {
+        let is_open = phase.clients.requests.is_none() && !phase.load;
+        phase.duration.or(self.duration.filter(|_| is_open))
     }
 }
 

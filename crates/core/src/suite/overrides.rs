@@ -1,13 +1,13 @@
-//! What the command line changes in a suite, and the quick form, which needs no suite at all.
+//! What the command line changes in a suite. An option writes the key of the same name into the suite's document, wherever it
+//! says what the measured load is, so that it is read and refused as in the file.
 
 use std::time::Duration;
 
 use crate::workload::Curve;
 
-use super::Suite;
 use super::document::{Document, Item};
 use super::error::{Place, Problem, SuiteError};
-use super::file::{CLIENT_KEYS, SUITE_KEYS};
+use super::file::{CLIENT_KEYS, SUITE_KEYS, SuiteSpec};
 use crate::ground::hints;
 use crate::ground::units::{format_count, format_duration, format_rate};
 
@@ -18,6 +18,14 @@ pub struct Overrides {
     pub scale: Option<f64>,
     /// `--records`: how many records the suite is about.
     pub records: Option<u64>,
+    /// `--value`: size of the values of every phase, as typed.
+    pub value: Option<String>,
+    /// `--mix`: operations of each phase but those that make the records, as typed.
+    pub mix: Option<String>,
+    /// `--keys`: which records each of these phases takes, as typed.
+    pub keys: Option<String>,
+    /// `--pipeline`: clients that share a connection, in every phase.
+    pub pipeline: Option<u32>,
     /// `--clients`: in each phase; groups share them out in proportion to their own numbers.
     pub clients: Option<u32>,
     /// `--threads`: worker threads.
@@ -50,6 +58,10 @@ impl Overrides {
             changes.extend(value.map(|value| format!("{option} {value}")));
         };
         say("--records", self.records.map(format_count));
+        say("--value", self.value.clone());
+        say("--mix", self.mix.clone());
+        say("--keys", self.keys.clone());
+        say("--pipeline", self.pipeline.map(|pipeline| pipeline.to_string()));
         say("--clients", self.clients.map(|clients| clients.to_string()));
         say("--rate", self.rate.as_ref().map(Curve::to_string));
         say("--duration", self.duration.map(format_duration));
@@ -107,8 +119,61 @@ impl Overrides {
             document.set("--linearizability".to_owned(), &[], &["linearizability"], "true")?;
         }
         self.set.iter().try_for_each(|text| set(document, text))?;
+        if let Some(value) = &self.value {
+            set_everywhere(document, "value", value)?;
+        }
+        if let Some(pipeline) = self.pipeline {
+            set_everywhere(document, "pipeline", &pipeline.to_string())?;
+        }
+        for (key, value) in [("mix", &self.mix), ("keys", &self.keys)] {
+            if let Some(value) = value {
+                set_load(document, key, value)?;
+            }
+        }
         self.slo.iter().try_for_each(|slo| set_condition(document, slo))
     }
+}
+
+/// Sets a key at the top, and in each phase and group that says otherwise.
+fn set_everywhere(document: &mut Document, key: &str, value: &str) -> Result<(), SuiteError> {
+    let option = format!("--{key} {value}");
+    let before = document.clone();
+    let phases = named(&before, &[], "phase").into_iter().map(|(_, at)| at);
+    let groups = phases.clone().flat_map(|at| named(&before, &at, "group")).map(|(_, at)| at);
+    let inner = phases.chain(groups).filter(|at| before.has(at, key));
+    for at in std::iter::once(Vec::new()).chain(inner) {
+        // Of a value only its size is meant: its seed and its fields stay.
+        let path: &[&str] = if before.has_table(&at, key) { &[key, "size"] } else { &[key] };
+        document.set(option.clone(), &at, path, value)?;
+    }
+    Ok(())
+}
+
+/// Sets a key in each phase but those that make the records. Several groups of a phase differ in more than one option
+/// could say.
+fn set_load(document: &mut Document, key: &str, value: &str) -> Result<(), SuiteError> {
+    let option = format!("--{key} {value}");
+    let spec = SuiteSpec::read(document)?;
+    let before = document.clone();
+    for (name, at) in named(&before, &[], "phase") {
+        let phase = spec.phases.iter().find(|phase| phase.name == name);
+        if phase.is_some_and(|phase| spec.makes_records(phase)) {
+            continue;
+        }
+        let groups = named(&before, &at, "group");
+        if let [(first, _), _, ..] = &groups[..] {
+            let problem =
+                format!("phase `{name}` has {} groups of clients, each with its own", groups.len());
+            let hint = format!("write --set {name}.{first}.{key}={value}, and so for each");
+            let place = Place::Argument(option);
+            return Err(SuiteError::new(place, Problem::Conflict(problem), hint));
+        }
+        document.set(option.clone(), &at, &[key], value)?;
+        let own = groups.iter().filter(|(_, at)| before.has(at, key));
+        own.map(|(_, at)| document.set(option.clone(), at, &[key], value))
+            .collect::<Result<(), _>>()?;
+    }
+    Ok(())
 }
 
 /// Carries out `--slo`: of every phase that is a search.
@@ -168,7 +233,7 @@ fn set(document: &mut Document, text: &str) -> Result<(), SuiteError> {
 }
 
 /// The tables of the list at `key` below the table at `at`, by their `name`, each with its path.
-fn named(document: &Document, at: &[usize], key: &str) -> Vec<(String, Vec<usize>)> {
+pub(super) fn named(document: &Document, at: &[usize], key: &str) -> Vec<(String, Vec<usize>)> {
     let mut node = &document.root;
     for index in at {
         node = match &node.item {
@@ -189,82 +254,4 @@ fn named(document: &Document, at: &[usize], key: &str) -> Vec<(String, Vec<usize
         Some((name.clone(), [at, &[position, index]].concat()))
     };
     tables.iter().enumerate().filter_map(name_of).collect()
-}
-
-/// A run that needs no suite file: it loads what is missing, warms up and runs one mix. Texts are
-/// as typed; an error shows the option that it came from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct QuickForm {
-    /// `--records`; 1M by default.
-    pub records: Option<String>,
-    /// `--value`: a size such as `100B` or `100B..2KiB`; 100B by default.
-    pub value: Option<String>,
-    /// `--mix`, such as `get=80,update=20`; gets by default.
-    pub mix: Option<String>,
-    /// `--keys`: a distribution, such as `zipfian`; uniform by default.
-    pub keys: Option<String>,
-    /// Records loaded with one wire request, where the store can; 1: one by one.
-    pub load_batch: Option<u32>,
-}
-
-/// The quick form's suite, before its options.
-const QUICK_FORM: &str = r#"
-name = "run"
-title = "one mix of operations"
-records = "1M"
-value = "100B"
-clients = 8
-duration = "30s"
-
-[[phase]]
-name = "load"
-label = "Load"
-load = true
-requests = "records"
-
-[[phase]]
-name = "run"
-label = "Run"
-mix = "get"
-"#;
-
-impl QuickForm {
-    /// The suite of these options; the other options (`--clients`, `--duration` …) are
-    /// [`Overrides`] of it.
-    ///
-    /// # Errors
-    /// [`SuiteError`] if an option cannot be read.
-    pub fn suite(&self) -> Result<Suite, SuiteError> {
-        let mut document = Document::parse("run", QUICK_FORM)?;
-        let at = |name: &str| {
-            named(&document, &[], "phase")
-                .into_iter()
-                .find(|(phase, _)| phase == name)
-                .map_or_else(Vec::new, |(_, at)| at)
-        };
-        let (load, run) = (at("load"), at("run"));
-        let batch = self.load_batch.filter(|batch| *batch > 1).map(|batch| batch.to_string());
-        let loads = batch.as_ref().map(|_| "insert-batch".to_owned());
-        for (option, at, key, value) in [
-            ("--records", &[][..], "records", &self.records),
-            ("--value", &[], "value", &self.value),
-            ("--mix", &run, "mix", &self.mix),
-            ("--keys", &run, "keys", &self.keys),
-            ("load", &load, "mix", &loads),
-            ("load", &load, "batch", &batch),
-        ] {
-            if let Some(value) = value {
-                document.set(format!("{option} {value}"), at, &[key], value)?;
-            }
-        }
-        let mut suite = Suite::of(document)?;
-        // A mix that only inserts makes its own records: there is nothing to load first.
-        let run_only_inserts =
-            suite.spec.phases.last().and_then(|phase| phase.clients.mix.as_ref());
-        if run_only_inserts.is_some_and(super::plan::only_inserts) {
-            suite.document.remove(&load);
-            suite = Suite::of(suite.document)?;
-        }
-        Ok(suite)
-    }
 }

@@ -112,8 +112,8 @@ fn mutated_options_never_panic() {
         if let Ok(plan) = quick.plan(&overrides) {
             drop(plan.describe());
         }
-        let form = QuickForm { mix: Some(text), ..QuickForm::default() };
-        let _ = form.suite();
+        let overrides = Overrides { mix: Some(text), ..Overrides::default() };
+        let _ = QuickForm::default().suite(&overrides);
     }
 }
 

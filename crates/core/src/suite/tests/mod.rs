@@ -6,6 +6,7 @@ mod faults;
 mod hostile;
 mod manual;
 mod mistakes;
+mod options;
 mod plans;
 mod published;
 mod requirements;

@@ -305,26 +305,26 @@ fn batches_count_as_requests() {
 
 #[test]
 fn the_quick_form_loads_warms_up_and_runs() {
-    let form = QuickForm {
-        records: Some("10M".into()),
+    let overrides = Overrides {
+        records: Some(10_000_000),
         value: Some("100B".into()),
         mix: Some("get=80,update=20".into()),
         keys: Some("zipfian".into()),
-        load_batch: None,
+        clients: Some(90),
+        ..Overrides::default()
     };
-    let overrides = Overrides { clients: Some(90), ..Overrides::default() };
-    let plan = form.suite().unwrap().plan(&overrides).unwrap();
+    let plan = QuickForm::default().suite(&overrides).unwrap().plan(&overrides).unwrap();
     assert_eq!(names(&plan), ["load", "run:warm-up", "run"]);
     assert_eq!(plan.dataset.capacity, 10_000_000);
     let run = one(&plan.phases[2]);
     assert_eq!(run.clients, 90);
     assert_eq!(run.mix.parts, [(Kind::Get, 800), (Kind::Update, 200)]);
     assert_eq!(plan.phases[2].duration, Some(Duration::from_secs(30)));
-    let batched = QuickForm { load_batch: Some(1_000), ..QuickForm::default() };
-    let plan = batched.suite().unwrap().plan(&Overrides::default()).unwrap();
+    let (batched, unchanged) = (QuickForm { load_batch: Some(1_000) }, Overrides::default());
+    let plan = batched.suite(&unchanged).unwrap().plan(&unchanged).unwrap();
     assert_eq!(one(&plan.phases[0]).requests, Some(1_000));
-    let inserts = QuickForm { mix: Some("insert".into()), ..QuickForm::default() };
-    let plan = inserts.suite().unwrap().plan(&Overrides::default()).unwrap();
+    let inserts = Overrides { mix: Some("insert".into()), ..Overrides::default() };
+    let plan = QuickForm::default().suite(&inserts).unwrap().plan(&inserts).unwrap();
     assert_eq!(names(&plan), ["run"]);
 }
 
@@ -333,9 +333,9 @@ fn a_batch_is_bounded_by_bytes_as_well_as_by_records() {
     for (value, batch) in
         [("100B", 100), ("10KiB", 100), ("1MB", 1), ("1B..100KB", 10), ("512KiB", 2), ("100MB", 1)]
     {
-        let load_batch = Some(100);
-        let form = QuickForm { value: Some(value.into()), load_batch, ..QuickForm::default() };
-        let plan = form.suite().unwrap().plan(&Overrides::default()).unwrap();
+        let form = QuickForm { load_batch: Some(100) };
+        let overrides = Overrides { value: Some(value.into()), ..Overrides::default() };
+        let plan = form.suite(&overrides).unwrap().plan(&overrides).unwrap();
         let load = one(&plan.phases[0]);
         assert_eq!(
             (load.batch, load.requests),

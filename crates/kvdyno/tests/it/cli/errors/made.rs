@@ -109,7 +109,7 @@ pub const LINES: &[(i32, &str)] = &[
     (64, "kvdyno run quick --rate 0/s"),
     (64, "kvdyno run quick -r 1000000"),
     (64, "kvdyno run quick --scale 0"),
-    (64, "kvdyno run quick --records 5"),
+    (64, "kvdyno run churn --mix get --store map:"),
     (64, "kvdyno run failover"),
     (64, "kvdyno run failover --store map:"),
     (64, "kvdyno run quick --store map: --trials 2 --data reuse"),
