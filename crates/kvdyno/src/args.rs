@@ -9,6 +9,7 @@ use kvdyno_core::ground::units;
 use kvdyno_core::load::Pacing;
 use kvdyno_core::verdict::Condition;
 use kvdyno_core::workload::CurveText;
+use serde::{Deserialize, Serialize};
 
 use crate::fleet::{OnAgentLost, ReadsFrom};
 use crate::quantity::{curve, duration, hinted};
@@ -28,11 +29,21 @@ pub fn command_line() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
+/// What `kvdyno capacity --help` ends with.
+const CAPACITY_EXAMPLES: &str = "\
+Examples:
+  kvdyno capacity --store redis://127.0.0.1:6379 --slo 'p99<10ms,errors==0'
+  kvdyno capacity --testbed memcached:2 --records 100k --mix get=90,update=10 --slo 'p99(get)<5ms'";
+
 /// The verbs.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Run a suite, or a load that options describe, against one store or several.
     Run(Box<RunArguments>),
+    /// Search for the highest rate at which a store meets conditions, and tell how it scales with its clients
+    /// (docs/CAPACITY.md).
+    #[command(after_help = CAPACITY_EXAMPLES)]
+    Capacity(Box<MeasureArguments>),
     /// Compare two results, two folders of trials, or the stores of one run: which is
     /// faster, and how sure that is.
     Compare(CompareArguments),
@@ -53,6 +64,7 @@ pub enum Command {
     /// List the built-in suites, or show one.
     Suites(SuitesArguments),
     /// Write a suite with comments, to start from.
+    #[command(visible_alias = "init")]
     New(NewArguments),
     /// Check whether this machine and a store are fit for measuring.
     Check(CheckArguments),
@@ -205,7 +217,8 @@ pub struct CompletionsArguments {
 }
 
 /// What becomes of records that are in the store already.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum DataPolicy {
     /// Refuse if there are any.
     #[default]
@@ -222,6 +235,14 @@ pub struct RunArguments {
     /// A built-in suite, a suite file, or `ycsb:FILE` [default: quick, or the load that --records, --value, --mix or
     /// --keys describe].
     pub suite: Option<String>,
+    /// What is measured, and how.
+    #[command(flatten)]
+    pub measure: MeasureArguments,
+}
+
+/// What is measured, whatever the suite, and how.
+#[derive(Args, Debug)]
+pub struct MeasureArguments {
     /// Store to measure, such as redis://127.0.0.1:6379; may be given several times.
     #[arg(long, value_name = "URL")]
     pub store: Vec<String>,
@@ -302,10 +323,21 @@ impl LoadArguments {
     }
 }
 
-/// How a run is conducted.
+/// How a run is conducted, and what is shown of it.
+#[derive(Args, Debug)]
+pub struct ExecutionArguments {
+    /// How it is conducted.
+    #[command(flatten)]
+    pub conduct: ConductArguments,
+    /// What is shown of it.
+    #[command(flatten)]
+    pub output: OutputArguments,
+}
+
+/// How a run is conducted, as typed: [`RunConfig`](crate::run_config::RunConfig) is what comes of it.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Execution")]
-pub struct ExecutionArguments {
+pub struct ConductArguments {
     /// What to do with records of the dataset that are in the store already.
     #[arg(long, value_enum, default_value_t)]
     pub data: DataPolicy,
@@ -342,6 +374,24 @@ pub struct ExecutionArguments {
     /// How the load is carried.
     #[command(flatten)]
     pub carrying: CarryingArguments,
+    /// End with exit code 2 for a suspect measurement, too.
+    #[arg(long)]
+    pub strict: bool,
+    /// Do a suite's faults to a deployment that a file describes, without asking.
+    #[arg(long)]
+    pub yes: bool,
+    /// Compare stores although their durability or consistency differ.
+    #[arg(long)]
+    pub allow_unequal: bool,
+    /// What the servers cost.
+    #[command(flatten)]
+    pub price: PriceArguments,
+}
+
+/// What is shown of a run, and where.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArguments {
     /// Folder for the result [default: a new one under kvdyno-results/].
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -371,18 +421,6 @@ pub struct ExecutionArguments {
     /// What monitoring systems are told.
     #[command(flatten)]
     pub metrics: MetricsArguments,
-    /// End with exit code 2 for a suspect measurement, too.
-    #[arg(long)]
-    pub strict: bool,
-    /// Do a suite's faults to a deployment that a file describes, without asking.
-    #[arg(long)]
-    pub yes: bool,
-    /// Compare stores although their durability or consistency differ.
-    #[arg(long)]
-    pub allow_unequal: bool,
-    /// What the servers cost.
-    #[command(flatten)]
-    pub price: PriceArguments,
 }
 
 /// What monitoring systems are told (docs/METRICS.md).
@@ -437,7 +475,7 @@ impl From<PaceArgument> for Pacing {
 }
 
 /// What servers cost.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[command(next_help_heading = "Cost")]
 pub struct PriceArguments {
     /// Prices of servers and disks [default: the example that comes with kvdyno, docs/COST.md].

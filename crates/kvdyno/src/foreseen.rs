@@ -6,9 +6,10 @@ use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_stores::{Entry, StoreUrl, registry};
 
-use crate::args::{DataPolicy, ExecutionArguments};
+use crate::args::DataPolicy;
 use crate::cost;
 use crate::exit::Failure;
+use crate::run_config::RunConfig;
 use crate::stamps;
 use crate::target::Target;
 use crate::testbed;
@@ -25,20 +26,16 @@ pub struct Foreseen {
 ///
 /// # Errors
 /// [`Failure`] with the first thing that cannot be.
-pub fn foresee(
-    plan: &Plan,
-    targets: Vec<Target>,
-    arguments: &ExecutionArguments,
-) -> Result<Foreseen, Failure> {
-    if arguments.trials > 1 && arguments.data == DataPolicy::Reuse {
+pub fn foresee(plan: &Plan, targets: Vec<Target>, config: &RunConfig) -> Result<Foreseen, Failure> {
+    if config.trials > 1 && config.data == DataPolicy::Reuse {
         return Err(Failure::usage(
             "--trials begins each trial without records, --data reuse keeps them; leave one out",
         ));
     }
-    cost::of_servers(&arguments.price)?;
+    cost::of_servers(&config.price)?;
     let targets = targets.into_iter().map(|target| fitting(plan, target));
     let targets = targets.collect::<Result<_, Failure>>()?;
-    let unseen = if arguments.no_verify { Vec::new() } else { stamps::cannot_see(plan)? };
+    let unseen = if config.verify { stamps::cannot_see(plan)? } else { Vec::new() };
     Ok(Foreseen { targets, unseen })
 }
 

@@ -29,6 +29,7 @@ mod quantity;
 mod replicas;
 mod results;
 mod run;
+mod run_config;
 mod run_options;
 mod session;
 mod sessions;
@@ -117,6 +118,7 @@ fn one_line(message: &str, hint: &str) -> String {
 fn carry_out(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Capacity(arguments) => run::capacity(*arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Report(arguments) => results::report(&arguments),
         Command::View(arguments) => console::view(&arguments),

@@ -9,12 +9,13 @@ use kvdyno_report::events::Event;
 use kvdyno_report::folder::ResultFolder;
 use kvdyno_report::result::{RunResult, TrialNumber};
 
-use crate::args::ExecutionArguments;
+use crate::args::OutputArguments;
 use crate::console::Console;
 use crate::cost;
 use crate::exit::{Exit, Failure};
 use crate::metrics::Metering;
 use crate::output::{Manner, Output};
+use crate::run_config::RunConfig;
 use crate::run_options::RunOptions;
 use crate::target::Checked;
 
@@ -24,22 +25,23 @@ use crate::target::Checked;
 /// [`Failure`] if the folder, or a file in it, cannot be made.
 pub fn begin(
     options: &RunOptions<'_>,
-    arguments: &ExecutionArguments,
+    (config, shown): (&RunConfig, &OutputArguments),
     command: Vec<String>,
     trial: Option<(TrialNumber, &Path)>,
 ) -> Result<Output, Failure> {
     let (started, origin) = (SystemTime::now(), measure::now());
     let plan = options.plan;
     let mut result = RunResult::begin(plan, &command, started);
-    result.compare_unequal = arguments.allow_unequal;
+    result.compare_unequal = config.allow_unequal;
+    result.config = serde_json::to_value(config).ok();
     result.trial = trial.map(|(number, _)| number);
-    result.cost = cost::of_servers(&arguments.price)?;
-    let out = trial.map(|(_, folder)| folder).or(arguments.out.as_deref());
+    result.cost = cost::of_servers(&config.price)?;
+    let out = trial.map(|(_, folder)| folder).or(shown.out.as_deref());
     let folder = ResultFolder::create(out, &plan.suite, started).map_err(Failure::usage)?;
     let manner = Manner {
-        quiet: arguments.quiet || arguments.json,
-        strict: arguments.strict,
-        events: arguments.events,
+        quiet: shown.quiet || shown.json,
+        strict: config.strict,
+        events: shown.events,
         listener: options.console.as_ref().map(Console::listener),
         metering: options.metering.as_ref().map(Metering::listener),
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Parser;
 use kvdyno_core::load::{Interrupt, Need};
 use kvdyno_core::shown::MASK;
-use kvdyno_core::suite::{Overrides, Plan, PlannedChange, QuickForm, Suite, builtins};
+use kvdyno_core::suite::{CAPACITY, Overrides, Plan, PlannedChange, QuickForm, Suite, builtins};
 use kvdyno_core::workload::CurveError;
 use kvdyno_report::folder;
 use kvdyno_report::result::RunResult;
@@ -14,7 +14,7 @@ use kvdyno_report::terminal;
 use kvdyno_stores::{StoreUrl, registry};
 
 use crate::args::{
-    Arguments, Command, ConsoleArgument, ExecutionArguments, MetricsArguments, RerunArguments,
+    Arguments, Command, ConsoleArgument, MeasureArguments, OutputArguments, RerunArguments,
     RunArguments, command_line,
 };
 use crate::console::Console;
@@ -29,6 +29,7 @@ use crate::foreseen::{Foreseen, foresee};
 use crate::measurement::{begin, measure};
 use crate::metrics::Metering;
 use crate::output::{Finished, Output};
+use crate::run_config::RunConfig;
 use crate::run_options::{RunOptions, load_options};
 use crate::sessions::{end_session, session_number};
 use crate::signals;
@@ -45,26 +46,41 @@ const LOAD_BATCH: u32 = 100;
 /// # Errors
 /// [`Failure`] if nothing could be measured.
 pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
-    if let Some(conductor) = conductor_to_join(&arguments.execution)? {
-        return agent_of_engine(&conductor, arguments.execution.wait);
+    let execution = &arguments.measure.execution;
+    let config =
+        RunConfig { dry_run: execution.output.dry_run, ..RunConfig::of(&execution.conduct) };
+    if let Some(conductor) = conductor_to_join(&config)? {
+        return agent_of_engine(&conductor, config.wait);
     }
-    let (plan, targets) =
-        planned(arguments).map_err(|failure| unbegun(&arguments.execution, failure))?;
-    carry_out(&plan, targets, &arguments.execution, command_line())
+    let (plan, targets) = planned(arguments).map_err(|failure| unbegun(&config, failure))?;
+    carry_out(&plan, targets, (&config, &execution.output), command_line())
+}
+
+/// `kvdyno capacity`: a run of the suite of that name.
+///
+/// # Errors
+/// As [`run`].
+pub fn capacity(measure: MeasureArguments) -> Result<Exit, Failure> {
+    run(&capacity_run(measure))
+}
+
+fn capacity_run(measure: MeasureArguments) -> RunArguments {
+    RunArguments { suite: Some(CAPACITY.to_owned()), measure }
 }
 
 /// The plan and what is to be measured.
 fn planned(arguments: &RunArguments) -> Result<(Plan, Vec<Target>), Failure> {
-    let overrides = overrides(arguments)?;
+    let overrides = overrides(&arguments.measure)?;
     let suite = suite(arguments, &overrides)?;
     let mut plan = suite.plan(&overrides).map_err(Failure::suite)?;
-    if arguments.suite.is_none() && arguments.load.describe_a_load() {
+    let MeasureArguments { store, testbed, load, .. } = &arguments.measure;
+    if arguments.suite.is_none() && load.describe_a_load() {
         // The options are the whole suite: they make it differ from nothing.
         plan.changes.clear();
     }
-    let testbeds = arguments.testbed.iter().cloned().map(Target::Testbed);
+    let testbeds = testbed.iter().cloned().map(Target::Testbed);
     let mut targets: Vec<Target> =
-        arguments.store.iter().cloned().map(Target::Store).chain(testbeds).collect();
+        store.iter().cloned().map(Target::Store).chain(testbeds).collect();
     if targets.is_empty() {
         targets = plan.stores.iter().cloned().map(Target::Store).collect();
     }
@@ -79,8 +95,8 @@ fn planned(arguments: &RunArguments) -> Result<(Plan, Vec<Target>), Failure> {
 }
 
 /// A run that does not begin: agents that an engine has started with it are told, so that they do not wait.
-fn unbegun(arguments: &ExecutionArguments, failure: Failure) -> Failure {
-    refuse_engine_agents(arguments, &failure, &Interrupt::default());
+fn unbegun(config: &RunConfig, failure: Failure) -> Failure {
+    refuse_engine_agents(config, &failure, &Interrupt::default());
     failure
 }
 
@@ -98,11 +114,7 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
     };
     let mut plan: Plan = serde_json::from_value(result.suite.plan.clone())
         .map_err(|error| unreadable(&format!("its plan cannot be read: {error}")))?;
-    let recorded = Arguments::try_parse_from(&result.command)
-        .map_err(|_| unreadable("its command line cannot be read"))?;
-    let Command::Run(mut recorded) = recorded.command else {
-        return Err(unreadable("it was not made by `kvdyno run`"));
-    };
+    let recorded = recorded_config(&result).map_err(unreadable)?;
     plan.steered = steered(&result);
     let mut targets = Vec::new();
     for run in &result.runs {
@@ -117,16 +129,28 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
             None => Target::Store(url.clone()),
         });
     }
-    recorded.execution.out = arguments.out.clone();
     // A result is of one trial.
-    recorded.execution.trials = 1;
-    recorded.execution.console.clear();
-    recorded.execution.console_on = None;
-    recorded.execution.metrics = MetricsArguments::default();
-    if let Some(conductor) = conductor_to_join(&recorded.execution)? {
-        return agent_of_engine(&conductor, recorded.execution.wait);
+    let config = RunConfig { trials: 1, ..recorded };
+    let output = OutputArguments { out: arguments.out.clone(), ..OutputArguments::default() };
+    if let Some(conductor) = conductor_to_join(&config)? {
+        return agent_of_engine(&conductor, config.wait);
     }
-    carry_out(&plan, targets, &recorded.execution, result.command)
+    carry_out(&plan, targets, (&config, &output), result.command)
+}
+
+/// How the run of a result was conducted. One that does not say so has its command line.
+fn recorded_config(result: &RunResult) -> Result<RunConfig, &'static str> {
+    if let Some(config) = &result.config {
+        let read = serde_json::from_value(config.clone());
+        return read.map_err(|_| "how it was conducted cannot be read");
+    }
+    let recorded = Arguments::try_parse_from(&result.command)
+        .map_err(|_| "its command line cannot be read")?;
+    match recorded.command {
+        Command::Run(recorded) => Ok(RunConfig::of(&recorded.measure.execution.conduct)),
+        Command::Capacity(recorded) => Ok(RunConfig::of(&recorded.execution.conduct)),
+        _ => Err("it was not made by `kvdyno run`"),
+    }
 }
 
 /// Changes of rates that were made by hand, to be made again.
@@ -154,10 +178,11 @@ fn steered(result: &RunResult) -> Vec<PlannedChange> {
 }
 
 fn suite(arguments: &RunArguments, overrides: &Overrides) -> Result<Suite, Failure> {
+    let MeasureArguments { store, testbed, load, .. } = &arguments.measure;
     let suite = match &arguments.suite {
         Some(word) => Suite::find(word),
-        None if arguments.load.describe_a_load() => {
-            let batches = arguments.testbed.is_empty() && all_take_batches(&arguments.store);
+        None if load.describe_a_load() => {
+            let batches = testbed.is_empty() && all_take_batches(store);
             QuickForm { load_batch: batches.then_some(LOAD_BATCH) }.suite(overrides)
         }
         None => builtins()[0].suite(),
@@ -174,7 +199,7 @@ fn all_take_batches(urls: &[String]) -> bool {
     urls.iter().all(|url| StoreUrl::parse(url).is_ok_and(|mut url| takes(&mut url)))
 }
 
-fn overrides(arguments: &RunArguments) -> Result<Overrides, Failure> {
+fn overrides(arguments: &MeasureArguments) -> Result<Overrides, Failure> {
     let (shape, load) = (&arguments.shape, &arguments.load);
     let rate = shape.rate.clone().map(|rate| rate.read(Path::new("")));
     let unreadable =
@@ -187,7 +212,7 @@ fn overrides(arguments: &RunArguments) -> Result<Overrides, Failure> {
         keys: load.keys.clone(),
         pipeline: load.pipeline,
         clients: shape.clients,
-        threads: arguments.execution.carrying.threads,
+        threads: arguments.execution.conduct.carrying.threads,
         rate: rate.transpose().map_err(unreadable)?,
         duration: shape.duration,
         requests: shape.requests,
@@ -200,12 +225,8 @@ fn overrides(arguments: &RunArguments) -> Result<Overrides, Failure> {
 }
 
 /// The plan as agents carry it, and which records they read.
-fn divided(
-    plan: &Plan,
-    agents: Option<&AgentsAsked>,
-    arguments: &ExecutionArguments,
-) -> (Plan, ReadsFrom) {
-    let asked = arguments.reads;
+fn divided(plan: &Plan, agents: Option<&AgentsAsked>, config: &RunConfig) -> (Plan, ReadsFrom) {
+    let asked = config.reads;
     let mut divided = plan.clone();
     let Some(agents) = agents else { return (divided, ReadsFrom::Own) };
     let count = agents.count();
@@ -213,7 +234,7 @@ fn divided(
     let reads = ReadsFrom::suiting(asked, count, pipeline);
     if reads == ReadsFrom::Anywhere {
         divided.divide_into(count);
-        if arguments.on_agent_lost == OnAgentLost::GoOn {
+        if config.on_agent_lost == OnAgentLost::GoOn {
             divided.make_room_to_deal_anew();
         }
         if asked.is_none() {
@@ -239,20 +260,16 @@ struct Ready {
 
 impl Ready {
     /// Looks at all that can be known from the arguments alone. Where only the plan is to be shown, nothing is opened.
-    fn of(
-        plan: &Plan,
-        targets: Vec<Target>,
-        arguments: &ExecutionArguments,
-    ) -> Result<Ready, Failure> {
-        let Foreseen { targets, unseen } = foresee(plan, targets, arguments)?;
+    fn of(plan: &Plan, targets: Vec<Target>, config: &RunConfig) -> Result<Ready, Failure> {
+        let Foreseen { targets, unseen } = foresee(plan, targets, config)?;
         for line in &unseen {
             warn_user!("kvdyno: not to be seen in {line}");
         }
-        let agents = AgentsAsked::read(arguments)?;
-        let (plan, reads) = divided(plan, agents.as_ref(), arguments);
+        let agents = AgentsAsked::read(config)?;
+        let (plan, reads) = divided(plan, agents.as_ref(), config);
         agents.as_ref().map_or(Ok(()), |asked| refuse(asked, reads, &plan))?;
-        let check = |target: Target| target.check(&plan, arguments.yes);
-        let opened = targets.iter().filter(|_| !arguments.dry_run).cloned().map(check);
+        let check = |target: Target| target.check(&plan, config.yes);
+        let opened = targets.iter().filter(|_| !config.dry_run).cloned().map(check);
         let checked = opened.collect::<Result<Vec<Checked>, Failure>>()?;
         if agents.is_some() {
             checked.iter().try_for_each(Checked::refuse_agents)?;
@@ -265,11 +282,11 @@ impl Ready {
 fn look_first(
     options: &RunOptions<'_>,
     checked: &[Checked],
-    arguments: &ExecutionArguments,
+    (config, shown): (&RunConfig, &OutputArguments),
 ) -> Result<(), Failure> {
-    cost::of_servers(&arguments.price)?;
-    if let Some(out) = &arguments.out {
-        folder::refuse_occupied(out, arguments.trials > 1).map_err(Failure::usage)?;
+    cost::of_servers(&config.price)?;
+    if let Some(out) = &shown.out {
+        folder::refuse_occupied(out, config.trials > 1).map_err(Failure::usage)?;
     }
     checked.iter().try_for_each(|target| target.preflight(options))
 }
@@ -277,17 +294,17 @@ fn look_first(
 fn carry_out(
     plan: &Plan,
     targets: Vec<Target>,
-    arguments: &ExecutionArguments,
+    (config, shown): (&RunConfig, &OutputArguments),
     command: Vec<String>,
 ) -> Result<Exit, Failure> {
     for note in &plan.notes {
         warn_user!("kvdyno: {note}");
     }
-    let ready = Ready::of(plan, targets, arguments);
-    let ready = ready.map_err(|failure| unbegun(arguments, failure))?;
+    let ready = Ready::of(plan, targets, config);
+    let ready = ready.map_err(|failure| unbegun(config, failure))?;
     let Ready { plan, reads, agents, targets, checked, unseen } = ready;
     let plan = &plan;
-    if arguments.dry_run {
+    if config.dry_run {
         return show(plan, &targets);
     }
     let interrupt = signals::watch().map_err(Failure::internal)?;
@@ -296,57 +313,53 @@ fn carry_out(
             fleets: None,
             takes_over: TakesOver::Nothing,
             plan,
-            load: load_options(plan, &arguments.carrying),
+            load: load_options(plan, config.carrying),
             interrupt: Arc::clone(&interrupt),
-            data: arguments.data,
-            verify: !arguments.no_verify,
+            data: config.data,
+            verify: config.verify,
             session: session_number(),
             unseen,
-            console: console(arguments, &interrupt)?,
-            metering: Metering::open(&arguments.metrics)?,
+            console: console(shown, &interrupt)?,
+            metering: Metering::open(&shown.metrics)?,
         };
         if let Some(agents) = agents.as_ref().filter(|agents| agents.are_waited_for()) {
             agents.check()?;
-            look_first(&options, &checked, arguments)?;
+            look_first(&options, &checked, (config, shown))?;
         }
         Ok(options)
     };
     let mut options = options().inspect_err(|failure| {
-        refuse_engine_agents(arguments, failure, &interrupt);
+        refuse_engine_agents(config, failure, &interrupt);
     })?;
     if let Some(asked) = agents {
-        options.fleets = Some(Fleets::gather(
-            asked,
-            (reads, arguments.on_agent_lost),
-            arguments.wait,
-            &interrupt,
-        )?);
+        options.fleets =
+            Some(Fleets::gather(asked, (reads, config.on_agent_lost), config.wait, &interrupt)?);
         // It tells this run from those that were carried out while agents were waited for.
         end_session(options.session);
         options.session = session_number();
     }
     let console = options.console.clone();
-    let ended = if arguments.trials > 1 {
+    let ended = if config.trials > 1 {
         drop(checked);
-        trials::run(&mut options, &targets, arguments, &command)
+        trials::run(&mut options, &targets, (config, shown), &command)
     } else {
-        let output = begin(&options, arguments, command, None)?;
+        let output = begin(&options, (config, shown), command, None)?;
         let exit = measure(checked, &options, &output);
-        end(output, exit, arguments)
+        end(output, exit, shown)
     };
     end_session(options.session);
     if let Some(metering) = options.metering {
         metering.close(&interrupt);
     }
     if let Some(console) = console {
-        console.close(arguments.console.contains(&ConsoleArgument::Stay), &interrupt);
+        console.close(shown.console.contains(&ConsoleArgument::Stay), &interrupt);
     }
     ended
 }
 
 /// `--console`, if it was asked for.
 fn console(
-    asked: &ExecutionArguments,
+    asked: &OutputArguments,
     interrupt: &Arc<Interrupt>,
 ) -> Result<Option<Console>, Failure> {
     let steers = asked.console.contains(&ConsoleArgument::Control);
@@ -376,18 +389,18 @@ fn show(plan: &Plan, targets: &[Target]) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn end(output: Output, exit: Exit, arguments: &ExecutionArguments) -> Result<Exit, Failure> {
+fn end(output: Output, exit: Exit, shown: &OutputArguments) -> Result<Exit, Failure> {
     if output.is_empty() {
         output.discard();
         return Ok(exit);
     }
     let Finished { result, report, exit } = output.finish(exit);
-    if arguments.json {
+    if shown.json {
         say!("{}", serde_json::to_string_pretty(&result).map_err(Failure::internal)?);
         return Ok(exit);
     }
-    let text = terminal::render(&result, style_of_terminal(arguments.verbose))
-        .map_err(Failure::internal)?;
+    let text =
+        terminal::render(&result, style_of_terminal(shown.verbose)).map_err(Failure::internal)?;
     say_styled!(text);
     if let Some(report) = report {
         say!("Report: {}", report.display());

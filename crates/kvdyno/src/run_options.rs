@@ -8,10 +8,11 @@ use kvdyno_core::measure;
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::{Ownership, Part};
 
-use crate::args::{CarryingArguments, DataPolicy};
+use crate::args::DataPolicy;
 use crate::console::Console;
 use crate::fleet::{Fleets, TakesOver};
 use crate::metrics::Metering;
+use crate::run_config::Carrying;
 
 /// What all stores of a run have in common.
 pub struct RunOptions<'a> {
@@ -40,7 +41,7 @@ pub struct RunOptions<'a> {
 }
 
 /// How a plan is carried.
-pub fn load_options(plan: &Plan, arguments: &CarryingArguments) -> LoadOptions {
+pub fn load_options(plan: &Plan, carrying: Carrying) -> LoadOptions {
     let processors = measure::allowed_cpus().len();
     let threads = plan.threads.map_or((processors / 2).max(1), |threads| threads as usize);
     LoadOptions {
@@ -48,8 +49,8 @@ pub fn load_options(plan: &Plan, arguments: &CarryingArguments) -> LoadOptions {
         interval: Duration::from_secs(1),
         part: Part::WHOLE,
         ownership: Ownership::ALL,
-        give_up: arguments.give_up,
-        pace: arguments.pace.into(),
-        settle: arguments.settle,
+        give_up: carrying.give_up,
+        pace: carrying.pace,
+        settle: carrying.settle,
     }
 }

@@ -8,10 +8,11 @@ use kvdyno_report::folder;
 use kvdyno_report::result::{RunResult, TrialNumber};
 use kvdyno_report::trials::Trials;
 
-use crate::args::{DataPolicy, ExecutionArguments};
+use crate::args::{DataPolicy, OutputArguments};
 use crate::exit::{Exit, Failure};
 use crate::measurement::{begin, measure};
 use crate::output::Finished;
+use crate::run_config::RunConfig;
 use crate::run_options::RunOptions;
 use crate::sessions::{end_session, session_number};
 use crate::target::{Checked, Target};
@@ -24,14 +25,14 @@ use crate::terminal_style::style_of_terminal;
 pub fn run(
     options: &mut RunOptions<'_>,
     targets: &[Target],
-    arguments: &ExecutionArguments,
+    (config, shown): (&RunConfig, &OutputArguments),
     command: &[String],
 ) -> Result<Exit, Failure> {
     let started = SystemTime::now();
-    let parent = folder::new_parent(arguments.out.as_deref(), &options.plan.suite, started)
+    let parent = folder::new_parent(shown.out.as_deref(), &options.plan.suite, started)
         .map_err(Failure::usage)?;
     let (mut exit, mut done) = (Exit::Done, Vec::new());
-    for number in 1..=arguments.trials {
+    for number in 1..=config.trials {
         // The first trial keeps to what the user said of records that are there; each later one finds
         // those of the one before.
         if number > 1 {
@@ -39,8 +40,8 @@ pub fn run(
             end_session(options.session);
             options.session = session_number();
         }
-        let trial = TrialNumber { number, of: arguments.trials };
-        let (ended, result) = one(options, targets, arguments, command, trial, &parent)?;
+        let trial = TrialNumber { number, of: config.trials };
+        let (ended, result) = one(options, targets, (config, shown), command, trial, &parent)?;
         exit = exit.worse(ended);
         done.extend(result);
         let goes_on = matches!(exit, Exit::Done | Exit::Failed | Exit::Undecided);
@@ -52,21 +53,21 @@ pub fn run(
         folder::discard_parent(&parent);
         return Ok(exit);
     }
-    Ok(exit.worse(tell(&done, arguments, &parent)?))
+    Ok(exit.worse(tell(&done, shown, &parent)?))
 }
 
 /// One trial. Its result, if a store could be measured.
 fn one(
     options: &RunOptions<'_>,
     targets: &[Target],
-    arguments: &ExecutionArguments,
+    (config, shown): (&RunConfig, &OutputArguments),
     command: &[String],
     trial: TrialNumber,
     parent: &Path,
 ) -> Result<(Exit, Option<(PathBuf, RunResult)>), Failure> {
-    let digits = arguments.trials.to_string().len().max(2);
+    let digits = config.trials.to_string().len().max(2);
     let folder = parent.join(format!("trial-{:0digits$}", trial.number));
-    if !(arguments.quiet || arguments.json) {
+    if !(shown.quiet || shown.json) {
         warn_user!("kvdyno: trial {} of {}", trial.number, trial.of);
     }
     let mut order: Vec<&Target> = targets.iter().collect();
@@ -77,7 +78,7 @@ fn one(
     // Whether nodes may be harmed was asked before the first trial.
     let check = |target: &Target| target.clone().check(options.plan, true);
     let checked: Vec<Checked> = order.into_iter().map(check).collect::<Result<_, Failure>>()?;
-    let output = begin(options, arguments, command.to_vec(), Some((trial, &folder)))?;
+    let output = begin(options, (config, shown), command.to_vec(), Some((trial, &folder)))?;
     let exit = measure(checked, options, &output);
     if output.is_empty() {
         output.discard();
@@ -90,19 +91,19 @@ fn one(
 /// Shows the trials together; how the claims end that take more than one store.
 fn tell(
     done: &[(PathBuf, RunResult)],
-    arguments: &ExecutionArguments,
+    shown: &OutputArguments,
     parent: &Path,
 ) -> Result<Exit, Failure> {
     let trials = Trials::of(done).map_err(Failure::internal)?;
     let written = folder::write_trials(parent, &trials);
-    if arguments.json {
+    if shown.json {
         say!("{}", serde_json::to_string_pretty(&trials).map_err(Failure::internal)?);
     } else {
         say_styled!(trials.terminal(style_of_terminal(false)));
     }
     let exit = Exit::of_claims(trials.comparisons.iter().flat_map(|comparison| &comparison.claims));
     match written {
-        Ok(report) if !arguments.json => say!("Report: {}", report.display()),
+        Ok(report) if !shown.json => say!("Report: {}", report.display()),
         Ok(_) => {}
         // The trials themselves are there.
         Err(error) => {

@@ -17,6 +17,7 @@ use crate::exit::{Exit, Failure};
 use crate::fleet::TakesOver;
 use crate::open_store::OpenStore;
 use crate::output::{Finished, Manner, Output};
+use crate::run_config::Carrying;
 use crate::run_options::{RunOptions, load_options};
 use crate::session::Session;
 use crate::sessions::{end_session, session_number};
@@ -134,7 +135,7 @@ fn measured(
     let plan = suite.plan(&overrides).map_err(Failure::suite)?;
     let options = RunOptions {
         plan: &plan,
-        load: load_options(&plan, &arguments.carrying),
+        load: load_options(&plan, Carrying::from(&arguments.carrying)),
         interrupt: std::sync::Arc::clone(interrupt),
         data: arguments.data,
         verify: true,

@@ -82,6 +82,9 @@ pub struct RunResult {
     pub kvdyno: Build,
     /// Command line, without passwords.
     pub command: Vec<String>,
+    /// How the run was conducted, as its options were resolved; `None` in results of earlier versions.
+    #[serde(default)]
+    pub config: Option<serde_json::Value>,
     /// Begin, RFC 3339, UTC.
     pub started: String,
     /// End; `None` while it runs or if it was killed.
@@ -191,6 +194,9 @@ pub struct StoreRun {
     pub store: StoreResult,
     /// The throwaway deployment that it was, if it was one.
     pub testbed: Option<TestbedResult>,
+    /// How the run was conducted, as its options were resolved; `None` in results of earlier versions.
+    #[serde(default)]
+    pub config: Option<serde_json::Value>,
     /// Begin, RFC 3339, UTC.
     pub started: String,
     /// End; `None` while it runs or if it was killed.
@@ -392,6 +398,7 @@ impl StoreRun {
         StoreRun {
             store,
             testbed: None,
+            config: None,
             started: rfc3339(started),
             ended: None,
             status: Status::Running,
@@ -427,6 +434,7 @@ impl RunResult {
             schema_version: SCHEMA_VERSION,
             kvdyno: Build::current(option_env!("KVDYNO_GIT")),
             command: shown::redact_command(command.iter().cloned()),
+            config: None,
             started: rfc3339(started),
             ended: None,
             status: Status::Running,

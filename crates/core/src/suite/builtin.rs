@@ -95,6 +95,9 @@ const BUILTINS: &[Builtin] = embedded! {
     "ycsb-f", "ycsb/workloadf", "YCSB core workload F: read, modify, write";
 };
 
+/// The built-in suite that `kvdyno capacity` runs.
+pub const CAPACITY: &str = "capacity";
+
 /// Every built-in suite, the default one first.
 #[must_use]
 pub fn builtins() -> &'static [Builtin] {

@@ -29,7 +29,7 @@ mod ycsb;
 
 use std::path::Path;
 
-pub use builtin::{Builtin, builtin, builtins};
+pub use builtin::{Builtin, CAPACITY, builtin, builtins};
 pub use describe::PlanEstimate;
 pub use error::{Place, Problem, SuiteError};
 pub use overrides::Overrides;

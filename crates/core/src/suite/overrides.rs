@@ -191,7 +191,7 @@ fn set_condition(document: &mut Document, slo: &str) -> Result<(), SuiteError> {
         return Ok(());
     }
     let problem = Problem::Conflict("no phase of this suite is a search".to_owned());
-    let hint = "run the suite capacity, or give a phase the key `slo`";
+    let hint = "use `kvdyno capacity`, or give a phase the key `slo`";
     Err(SuiteError::new(Place::Argument(option), problem, hint))
 }
 

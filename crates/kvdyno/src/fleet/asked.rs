@@ -16,8 +16,8 @@ use super::reads::ReadsFrom;
 use super::share::{Division, check, share_of};
 use super::token::Token;
 use super::{PATIENCE, REFUSING, described};
-use crate::args::ExecutionArguments;
 use crate::exit::Failure;
+use crate::run_config::RunConfig;
 
 /// Most agents of a run.
 const MOST: u32 = 1_000;
@@ -58,12 +58,12 @@ pub enum AgentsAsked {
 const AUTO: [&str; 2] = ["auto", "auto:all"];
 
 /// What an engine made of this process, if it is asked for.
-fn placed(arguments: &ExecutionArguments) -> Result<Option<(Engine, EngineRole)>, Failure> {
-    let auto = arguments.agents.as_deref().is_some_and(|text| AUTO.contains(&text));
+fn placed(config: &RunConfig) -> Result<Option<(Engine, EngineRole)>, Failure> {
+    let auto = config.agents.as_deref().is_some_and(|text| AUTO.contains(&text));
     let variable = |name: &str| std::env::var(name).ok();
-    match (auto, &arguments.conductor) {
+    match (auto, &config.conductor) {
         // A plan is shown without an engine, too.
-        (true, _) if arguments.dry_run => Ok(None),
+        (true, _) if config.dry_run => Ok(None),
         (true, conductor) => {
             role(&variable, conductor.as_deref()).map(Some).map_err(Failure::usage)
         }
@@ -78,8 +78,8 @@ fn placed(arguments: &ExecutionArguments) -> Result<Option<(Engine, EngineRole)>
 ///
 /// # Errors
 /// [`Failure`] if the engine's variables do not tell.
-pub fn conductor_to_join(arguments: &ExecutionArguments) -> Result<Option<String>, Failure> {
-    Ok(match placed(arguments)? {
+pub fn conductor_to_join(config: &RunConfig) -> Result<Option<String>, Failure> {
+    Ok(match placed(config)? {
         Some((_, EngineRole::Agent(conductor))) => Some(conductor),
         _ => None,
     })
@@ -87,16 +87,16 @@ pub fn conductor_to_join(arguments: &ExecutionArguments) -> Result<Option<String
 
 /// Tells the processes that an engine has started with this one that their run does not begin, and why: they would wait for
 /// it. Nothing, where this process is no such conductor.
-pub fn refuse_engine_agents(arguments: &ExecutionArguments, why: &Failure, interrupt: &Interrupt) {
-    let Ok(Some((engine, EngineRole::Conductor { others, listen }))) = placed(arguments) else {
+pub fn refuse_engine_agents(config: &RunConfig, why: &Failure, interrupt: &Interrupt) {
+    let Ok(Some((engine, EngineRole::Conductor { others, listen }))) = placed(config) else {
         return;
     };
-    let listen = arguments.listen.as_deref().unwrap_or(&listen);
+    let listen = config.listen.as_deref().unwrap_or(&listen);
     let Ok(Some(token)) = Token::told() else { return };
     // Where nobody can join there is nobody to be told.
     let Ok(mut fleet) = Fleet::listen(listen, others, &token) else { return };
     warn_user!("kvdyno: the run does not begin; the {others} processes of {engine} are told so");
-    let patience = arguments.wait.map_or(REFUSING, |wait| wait.min(REFUSING));
+    let patience = config.wait.map_or(REFUSING, |wait| wait.min(REFUSING));
     fleet.refuse_all(&format!("the run does not begin: {why}"), patience, interrupt);
 }
 
@@ -105,9 +105,9 @@ impl AgentsAsked {
     ///
     /// # Errors
     /// [`Failure`] if they do not make sense.
-    pub fn read(arguments: &ExecutionArguments) -> Result<Option<AgentsAsked>, Failure> {
-        let (Some(text), listen) = (&arguments.agents, &arguments.listen) else { return Ok(None) };
-        if let Some((engine, EngineRole::Conductor { others, listen: told })) = placed(arguments)? {
+    pub fn read(config: &RunConfig) -> Result<Option<AgentsAsked>, Failure> {
+        let (Some(text), listen) = (&config.agents, &config.listen) else { return Ok(None) };
+        if let Some((engine, EngineRole::Conductor { others, listen: told })) = placed(config)? {
             let itself = text == AUTO[1];
             let listen = listen.clone().unwrap_or(told);
             let count = others + u32::from(itself);
@@ -118,7 +118,7 @@ impl AgentsAsked {
                 ))),
             };
         }
-        if arguments.dry_run && AUTO.contains(&text.as_str()) {
+        if config.dry_run && AUTO.contains(&text.as_str()) {
             return Ok(None);
         }
         if is_file(text) {

@@ -2,9 +2,11 @@
 
 use clap::ValueEnum;
 use kvdyno_core::suite::Plan;
+use serde::{Deserialize, Serialize};
 
 /// Which records agents read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ReadsFrom {
     /// Each its own: all draw the same operations, and every read is judged in full.
     Own,

@@ -132,7 +132,11 @@ const FOLLOWED: &[(&str, &str, &str)] = &[
         "at least 8 bytes",
         "--store map: --records 10 --value 8B",
     ),
-    ("quick --store map: --records 10", "--set records=N", "quick --store map: --set records=10"),
+    (
+        "churn --store map: --mix get",
+        "--set churn.writers.mix=get",
+        "churn --store map: --set churn.writers.mix=get",
+    ),
     (
         "quick --store map: --set clients",
         "--set PHASE.KEY=VALUE",
@@ -151,7 +155,7 @@ const FOLLOWED: &[(&str, &str, &str)] = &[
     ("quick --store map: --rate abc", "50k/s", "quick --store map: --set load.rate=50k/s"),
     (
         "--store map: --records 10 --slo p99(get)<10ms",
-        "the suite capacity",
+        "`kvdyno capacity`",
         "capacity --store map: --slo p99(get)<10ms",
     ),
     (

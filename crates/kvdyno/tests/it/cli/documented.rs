@@ -52,7 +52,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The arguments of each `kvdyno run`, from `run` on, in indented and fenced blocks of a page. Words in
+/// The arguments of each `kvdyno run` and `kvdyno capacity`, from that word on, in indented and fenced blocks of a page. Words in
 /// capitals stand for something, so what has them is no command.
 fn runs(page: &str) -> Vec<String> {
     let mut fenced = false;
@@ -63,9 +63,10 @@ fn runs(page: &str) -> Vec<String> {
         if !fenced && !line.starts_with("    ") {
             continue;
         }
-        let found = ["kvdyno run", " -- run"].iter().find_map(|name| {
+        let found = ["kvdyno run", " -- run", "kvdyno capacity"].iter().find_map(|name| {
             let at = line.find(name)?;
-            Some(&line[at + name.len() - "run".len()..])
+            let command = name.rsplit(' ').next().unwrap_or_default();
+            Some(&line[at + name.len() - command.len()..])
         });
         let Some(found) = found else { continue };
         let placeholder =
