@@ -113,7 +113,7 @@ fn mistakes_are_told_in_one_line() {
     scratch.write("r.toml", "name = 'r'\noperatoins = []\n");
     scratch.write("p.toml", "currency = 'EUR'\n[[kind]]\nname = 'box'\nhuor = 1\n");
     let run = "run --store map: --records 10 --requests 10";
-    let capacity = "run capacity --store map:";
+    let capacity = "capacity --store map:";
     let one_line: &[(String, &[&str])] = &[
         (format!("{capacity} --slo p99(gte)<5ms"), &["--slo p99(gte)<5ms", "`get`"]),
         (format!("{capacity} --slo p99<+5%"), &["no condition on one phase"]),

@@ -101,6 +101,11 @@ fn a_rerun_makes_the_same_operations_in_a_new_folder() {
     let scratch = Scratch::new();
     scratch.kvdyno(&format!("{SMALL} --seed 77 --out a")).expect_done();
     scratch.kvdyno("rerun a --out b").expect_done();
+    // An earlier version kept the command line only.
+    let mut old = scratch.result("b");
+    assert!(old["config"]["carrying"].is_object(), "{}", old["config"]);
+    old.as_object_mut().expect("a result").remove("config");
+    scratch.write("b/result.json", &old.to_string());
     scratch.kvdyno("rerun b --out c").expect_done();
     let (a, b, c) = (scratch.result("a"), scratch.result("b"), scratch.result("c"));
     assert_eq!((&a["seed"], &a["suite"]["plan"]), (&b["seed"], &b["suite"]["plan"]));

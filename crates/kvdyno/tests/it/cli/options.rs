@@ -268,6 +268,13 @@ fn alone_it_helps() {
     assert!(ended.err.contains("Usage:") && ended.err.contains("rerun"), "{}", ended.err);
     let helped = Scratch::new().kvdyno("--help").expect(0);
     assert!(helped.out.contains("Usage:"), "{}", helped.out);
+    let capacity = Scratch::new().kvdyno("capacity --help").expect(0);
+    assert!(
+        capacity.out.contains("--slo") && capacity.out.contains("Examples:"),
+        "{}",
+        capacity.out
+    );
+    assert!(!capacity.out.contains("[SUITE]"), "{}", capacity.out);
 }
 
 #[test]
