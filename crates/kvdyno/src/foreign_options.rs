@@ -1,6 +1,8 @@
-//! Options as other load generators spell them: who types one from habit is told what it is called here.
+//! Options that are none where they stand: those of other load generators, typed from habit, and those of another fault.
+//! Who types one is told what it is called here, or what it is for.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use kvdyno_core::workload::fault::FaultKind;
 
 /// An option of another tool.
 struct Foreign {
@@ -29,13 +31,18 @@ const FOREIGN: [Foreign; 13] = [
     Foreign { spelling: "--connections", of: "wrk", here: "--clients 50" },
 ];
 
-/// Names the option of kvdyno for the one that `error` is about, as the end of its line; `None` if no other tool has it.
+/// Says what the option that `error` is about is here, as the end of its line; `None` if it is known nowhere.
 pub fn hint(error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
     }
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidArg) else { return None };
     let spelling = typed.split('=').next().unwrap_or_default();
+    let of_fault =
+        FaultKind::fields().find(|(field, _)| spelling.strip_prefix("--") == Some(field.key));
+    if let Some((_, kind)) = of_fault {
+        return Some(format!("; it is for `{}`", kind.word));
+    }
     let known = FOREIGN.iter().find(|foreign| foreign.spelling == spelling)?;
     Some(format!("; {} of {} is {} here", known.spelling, known.of, known.here))
 }

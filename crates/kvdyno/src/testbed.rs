@@ -49,7 +49,9 @@ pub fn testbed(arguments: &TestbedArguments) -> Result<Exit, Failure> {
     match &arguments.command {
         TestbedCommand::Up { testbed, detach } => up(testbed, *detach),
         TestbedCommand::Down { testbeds, all, force } => down(testbeds, *all, *force),
-        TestbedCommand::Fault(wanted) => fault::carry_out(&one(wanted.testbed.as_deref())?, wanted),
+        TestbedCommand::Fault(asked) => {
+            fault::carry_out(&one(asked.target.testbed.as_deref())?, asked)
+        }
         TestbedCommand::List => list(),
         TestbedCommand::Kinds => kinds::list(),
         TestbedCommand::Install { kinds } => install(kinds),

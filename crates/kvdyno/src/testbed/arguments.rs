@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::wanted_action::WantedAction;
+use super::wanted_action::FaultArguments;
 
 /// `kvdyno testbed`.
 #[derive(Args, Debug)]
@@ -40,7 +40,7 @@ pub enum TestbedCommand {
         #[arg(long, requires = "all")]
         force: bool,
     },
-    /// Do a fault, or its repair, to nodes of a testbed that is up.
+    /// Do a fault, or its repair, to nodes of a testbed that is up: `kvdyno testbed fault FAULT --help` tells its options.
     Fault(FaultArguments),
     /// List the testbeds that are up.
     List,
@@ -70,20 +70,4 @@ pub enum TestbedCommand {
         /// File that tells it which.
         settings: PathBuf,
     },
-}
-
-/// `kvdyno testbed fault`.
-#[derive(Args, Debug)]
-pub struct FaultArguments {
-    /// What to do.
-    #[command(flatten)]
-    pub wanted: WantedAction,
-    /// Names of nodes; it is done to all of them at one moment. None for `add`.
-    pub nodes: Vec<String>,
-    /// The testbed, as `kvdyno testbed list` names it [default: the only one].
-    #[arg(long, value_name = "NAME")]
-    pub testbed: Option<String>,
-    /// Do it to a deployment that a file describes, too, without asking.
-    #[arg(long)]
-    pub yes: bool,
 }

@@ -5,8 +5,7 @@ use kvdyno_testbed::keeper::RunningTestbed;
 use kvdyno_testbed::{DESCRIBED, Description, TestbedError};
 
 use super::aim::sides;
-use super::arguments::FaultArguments;
-use super::wanted_action::WantedAction;
+use super::wanted_action::{FaultArguments, WantedAction};
 use super::{about, consent};
 use crate::exit::{Exit, Failure};
 
@@ -17,9 +16,9 @@ use crate::exit::{Exit, Failure};
 pub fn carry_out(testbed: &RunningTestbed, asked: &FaultArguments) -> Result<Exit, Failure> {
     let described = testbed.describe().map_err(about)?;
     if described.kind == DESCRIBED {
-        consent(&described.request, "its nodes are acted on", asked.yes)?;
+        consent(&described.request, "its nodes are acted on", asked.target.yes)?;
     }
-    let nodes = &asked.nodes;
+    let nodes = &asked.target.nodes;
     let used = match &asked.wanted {
         WantedAction::Repairs(repairs) => {
             some(nodes, &described)?;

@@ -1,5 +1,5 @@
-//! What `kvdyno testbed fault` can be asked for: every fault with its fields, and every repair, as core
-//! lists them.
+//! What `kvdyno testbed fault` can be asked for: a subcommand for every fault, with the fields of that fault, and for every
+//! repair, as core lists them.
 
 use std::time::Duration;
 
@@ -13,9 +13,6 @@ use kvdyno_core::workload::fault::{
 };
 
 use crate::quantity::hinted;
-
-/// Name of the argument that says what to do.
-const FAULT: &str = "fault";
 
 /// What is to be done to nodes.
 #[derive(Clone, Debug)]
@@ -36,11 +33,13 @@ fn repairs() -> impl Iterator<Item = Repair> {
     Repair::ALL.into_iter().filter(|repair| *repair != Repair::Start)
 }
 
-fn words() -> Vec<PossibleValue> {
-    let faults = FaultKind::ALL.into_iter().map(|kind| (kind.word, kind.help));
-    let mut words: Vec<(&str, &str)> = faults.chain(repairs().map(Repair::word)).collect();
-    words.dedup();
-    words.into_iter().map(possible).collect()
+/// Each word with its meaning and what is written with it. A word may stand for several repairs.
+fn words() -> Vec<(&'static str, &'static str, &'static [&'static FaultField])> {
+    let faults = FaultKind::ALL.into_iter().map(|kind| (kind.word, kind.help, kind.fields));
+    let repairs = repairs().map(Repair::word).map(|(word, help)| (word, help, &[][..]));
+    let mut words: Vec<_> = faults.chain(repairs).collect();
+    words.dedup_by_key(|(word, ..)| *word);
+    words
 }
 
 fn possible((word, help): (&'static str, &'static str)) -> PossibleValue {
@@ -48,8 +47,8 @@ fn possible((word, help): (&'static str, &'static str)) -> PossibleValue {
 }
 
 /// `--loss SHARE`.
-fn option(field: &'static FaultField, kind: &FaultKind) -> Arg {
-    let arg = Arg::new(field.key).long(field.key).help(format!("{}: {}", kind.word, field.help));
+fn option(field: &'static FaultField) -> Arg {
+    let arg = Arg::new(field.key).long(field.key).help(field.help);
     match field.form {
         FieldForm::Word { words, .. } => {
             let parser = PossibleValuesParser::new(words.iter().copied().map(possible));
@@ -82,36 +81,66 @@ fn said(matches: &ArgMatches, field: &FaultField) -> Option<FieldValue> {
     }
 }
 
-impl Args for WantedAction {
+/// Arguments that every fault and repair takes.
+#[derive(Args, Clone, Debug)]
+pub struct TargetArguments {
+    /// Names of nodes; it is done to all of them at one moment. None for `add`.
+    pub nodes: Vec<String>,
+    /// The testbed, as `kvdyno testbed list` names it [default: the only one].
+    #[arg(long, value_name = "NAME")]
+    pub testbed: Option<String>,
+    /// Do it to a deployment that a file describes, too, without asking.
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// `kvdyno testbed fault`.
+#[derive(Clone, Debug)]
+pub struct FaultArguments {
+    /// What to do.
+    pub wanted: WantedAction,
+    /// To which nodes.
+    pub target: TargetArguments,
+}
+
+impl Args for FaultArguments {
     fn augment_args(command: Command) -> Command {
-        let what = Arg::new(FAULT).required(true).value_name("FAULT").help("What to do");
-        let command = command.arg(what.value_parser(PossibleValuesParser::new(words())));
-        command.args(FaultKind::fields().map(|(field, kind)| option(field, kind)))
+        let words = words().into_iter().map(|(word, help, fields)| {
+            let options = fields.iter().map(|field| option(field));
+            TargetArguments::augment_args(Command::new(word).about(help).args(options))
+        });
+        let command = command.subcommand_required(true).subcommand_value_name("FAULT");
+        command.subcommand_help_heading("Faults and repairs").subcommands(words)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        WantedAction::augment_args(command)
+        FaultArguments::augment_args(command)
     }
 }
 
-impl FromArgMatches for WantedAction {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<WantedAction, Error> {
-        let word = matches.get_one::<String>(FAULT).map_or("", String::as_str);
-        let values = FaultKind::fields().fold(FaultValues::default(), |values, (field, _)| {
-            values.with(field, said(matches, field))
-        });
-        if let Some(kind) = FaultKind::of(word) {
-            return Ok(WantedAction::Fault { kind, values });
-        }
-        FaultKind::fit(word, &values).map_err(|nonsense| {
-            let text = format!("{}; {}\n", nonsense.message, nonsense.advice(|_| String::new()));
-            Error::raw(ErrorKind::ArgumentConflict, text)
-        })?;
-        Ok(WantedAction::Repairs(repairs().filter(|repair| repair.word().0 == word).collect()))
+impl FromArgMatches for FaultArguments {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<FaultArguments, Error> {
+        let Some((word, matches)) = matches.subcommand() else {
+            return Err(Error::new(ErrorKind::MissingSubcommand));
+        };
+        let target = TargetArguments::from_arg_matches(matches)?;
+        let wanted = match FaultKind::of(word) {
+            Some(kind) => {
+                let values = kind.fields.iter().fold(FaultValues::default(), |values, field| {
+                    values.with(field, said(matches, field))
+                });
+                WantedAction::Fault { kind, values }
+            }
+            None => {
+                let all = repairs().filter(|repair| repair.word().0 == word).collect();
+                WantedAction::Repairs(all)
+            }
+        };
+        Ok(FaultArguments { wanted, target })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = WantedAction::from_arg_matches(matches)?;
+        *self = FaultArguments::from_arg_matches(matches)?;
         Ok(())
     }
 }

@@ -245,13 +245,17 @@ fn faults_are_done_to_a_testbed_that_is_up() {
     let place = Place::new();
     place.kvdyno("testbed fault kill redis-1").expect_line(64, &["no testbed is up"]);
     let (running, pids) = up(&place, "redis");
-    place.kvdyno("testbed fault kil redis-1").expect_line(64, &["a similar value exists: 'kill'"]);
+    place
+        .kvdyno("testbed fault kil redis-1")
+        .expect_line(64, &["a similar subcommand exists: 'kill'"]);
     place.kvdyno("testbed fault kill").expect_line(64, &["name a node: redis-1"]);
     place.kvdyno("testbed fault kill redis-2").expect_line(64, &["did you mean `redis-1`?"]);
     place.kvdyno("testbed fault add").expect_line(64, &["cannot take another node"]);
     for (words, said) in [
-        ("kill redis-1 --loss 10%", "`loss` says nothing about `kill`; it is for `lossy`"),
-        ("resume redis-1 --from nodes", "`from` says nothing about `resume`"),
+        ("kill redis-1 --loss 10%", "unexpected argument '--loss' "),
+        ("kill redis-1 --loss 10%", "; it is for `lossy`"),
+        ("resume redis-1 --from nodes", "unexpected argument '--from' "),
+        ("resume redis-1 --from nodes", "; it is for `partition`"),
         ("lossy redis-1", "`lossy` does not say how much; give --loss 10%"),
         ("slow redis-1", "give --bandwidth 1MB/s, --delay 20ms, or both"),
         ("partition --sides redis-1", "write two sides or more, a node first"),
@@ -261,6 +265,8 @@ fn faults_are_done_to_a_testbed_that_is_up() {
     ] {
         place.kvdyno(&format!("testbed fault {words}")).expect_line(64, &[said]);
     }
+    let help = place.kvdyno("testbed fault slow --help").expect(0).out;
+    assert!(help.contains("--delay") && !help.contains("--loss"), "{help}");
     place.kvdyno("testbed fault pause redis-1").expect(0);
     eventually("it stands still", || field(pids[0], "State:").is_some_and(|s| s.starts_with('T')));
     told(&place.kvdyno("testbed fault kill redis-1").expect(0), &["not running"]);

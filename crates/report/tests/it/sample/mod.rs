@@ -77,6 +77,7 @@ pub fn two_stores() -> RunResult {
             profile: None,
         },
         command: vec!["kvdyno".into(), "run".into(), "quick".into()],
+        config: None,
         started: rfc3339(started()),
         ended: Some(rfc3339(started() + Duration::from_secs(120))),
         status: Status::Complete,
