@@ -79,7 +79,7 @@ pub const BEFORE: &str = "\
     sed 's/\"schema_version\": 1/\"schema_version\": 99/' map/result.json > old/result.json
     sed 's/\"judged\": [0-9]*/\"judged\": 9007199254740993/' map/result.json > counts/result.json
     sed 's/\"HISTF[^\"]*/\"HISTFAAAA/' map/result.json > coded/result.json
-    sed 's/\"run\",/\"stores\",/; s/\"--.*\",//' map/result.json > foreign/result.json
+    sed 's/\"config\"/\"conducted\"/; s/\"run\",/\"stores\",/; s/\"--.*\",//' map/result.json > foreign/result.json
     sed 's/\"phases\": \\[/\"stages\": [/' map/result.json > planless/result.json
     sed 's/\"url\": \"map:\"/\"url\": \"redis:\\/\\/:***@h\"/' map/result.json > secret/result.json
     truncate --size 300M big/result.json
