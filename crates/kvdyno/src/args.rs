@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use kvdyno_core::ground::units;
 use kvdyno_core::load::Pacing;
+use kvdyno_core::suite::option_help;
 use kvdyno_core::verdict::Condition;
 use kvdyno_core::workload::CurveText;
 use serde::{Deserialize, Serialize};
@@ -268,26 +269,26 @@ pub struct ShapeArguments {
     /// Run with this share of the records and requests, such as 0.01.
     #[arg(long, value_name = "SHARE")]
     pub scale: Option<f64>,
-    /// Clients of each phase: most requests in flight.
-    #[arg(short = 'c', long, value_name = "N")]
+    /// Value of the suite's key `clients`.
+    #[arg(short = 'c', long, value_name = "N", help = option_help("clients"))]
     pub clients: Option<u32>,
-    /// Open arrivals at this rate: 50k/s, 'sine 1k/s to 9k/s every 1m', or another of docs/SUITES.md.
-    #[arg(short = 'r', long, value_name = "RATE", value_parser = curve)]
+    /// Value of the suite's key `rate`.
+    #[arg(short = 'r', long, value_name = "RATE", value_parser = curve, help = option_help("rate"))]
     pub rate: Option<CurveText>,
-    /// Conditions of each search for the highest rate, such as 'p99(get)<10ms,errors==0'.
-    #[arg(long, value_name = "CONDITIONS")]
+    /// Value of the suite's key `slo`.
+    #[arg(long, value_name = "CONDITIONS", help = option_help("slo"))]
     pub slo: Option<String>,
-    /// Stop each measured phase after this time.
-    #[arg(short = 'd', long, value_name = "TIME", value_parser = duration)]
+    /// Value of the suite's key `duration`.
+    #[arg(short = 'd', long, value_name = "TIME", value_parser = duration, help = option_help("duration"))]
     pub duration: Option<Duration>,
-    /// Stop each measured phase after this many requests.
-    #[arg(short = 'n', long, value_name = "COUNT", value_parser = hinted(units::parse_count))]
+    /// Value of the suite's key `requests`.
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = hinted(units::parse_count), help = option_help("requests"))]
     pub requests: Option<u64>,
-    /// Seed of everything that is random.
-    #[arg(long, value_name = "N")]
+    /// Value of the suite's key `seed`.
+    #[arg(long, value_name = "N", help = option_help("seed"))]
     pub seed: Option<u64>,
-    /// Keep the histories of a few records, and judge whether they are linearizable.
-    #[arg(long)]
+    /// Value of the suite's key `linearizability`.
+    #[arg(long, help = option_help("linearizability"))]
     pub linearizability: bool,
     /// Change any key of the suite: --set records=1M, --set get.clients=50; may be given several times.
     #[arg(long, value_name = "[PHASE.]KEY=VALUE")]
@@ -298,20 +299,20 @@ pub struct ShapeArguments {
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Load (with a suite: instead of what it says; with none: all of it)")]
 pub struct LoadArguments {
-    /// Records of the dataset; those that are missing are loaded first.
-    #[arg(long, value_name = "COUNT", value_parser = hinted(units::parse_count))]
+    /// Value of the suite's key `records`.
+    #[arg(long, value_name = "COUNT", value_parser = hinted(units::parse_count), help = option_help("records"))]
     pub records: Option<u64>,
-    /// Size of values: 100B, or 100B..1899B.
-    #[arg(long, value_name = "SIZE")]
+    /// Value of the suite's key `value`.
+    #[arg(long, value_name = "SIZE", help = option_help("value"))]
     pub value: Option<String>,
-    /// Operations in percent: get=80,update=20; of each phase but those that make the records.
-    #[arg(long, value_name = "MIX")]
+    /// Value of the suite's key `mix`.
+    #[arg(long, value_name = "MIX", help = option_help("mix"))]
     pub mix: Option<String>,
-    /// Which records: uniform, zipfian, latest, hotspot, exponential, sequential.
-    #[arg(long, value_name = "NAME")]
+    /// Value of the suite's key `keys`.
+    #[arg(long, value_name = "NAME", help = option_help("keys"))]
     pub keys: Option<String>,
-    /// Clients that share a connection.
-    #[arg(long, value_name = "N")]
+    /// Value of the suite's key `pipeline`.
+    #[arg(long, value_name = "N", help = option_help("pipeline"))]
     pub pipeline: Option<u32>,
 }
 

@@ -10,6 +10,7 @@ use super::claims::claims;
 use super::document::{Document, Item, Mark};
 use super::error::{Problem, SuiteError};
 use super::faults;
+use super::keys::{self, KeyLevel};
 use super::models::{self, SizeUnit};
 use super::plan::only_inserts;
 use super::published::{PublishedSetup, published};
@@ -17,66 +18,6 @@ use super::reader::{Fields, Value};
 use super::search::{SearchSpec, search};
 use super::shares::{self, Rate};
 
-/// Keys that say what clients do. They stand in a group, in a phase (for all of its groups) or at
-/// the top (for all phases); the nearest counts.
-pub(super) const CLIENT_KEYS: [&str; 14] = [
-    "clients",
-    "pipeline",
-    "mix",
-    "keys",
-    "value",
-    "requests",
-    "rate",
-    "arrival",
-    "ramp",
-    "ttl",
-    "one-field",
-    "linearizability",
-    "scan-length",
-    "batch",
-];
-/// Keys that stand at the top only.
-pub(super) const SUITE_KEYS: [&str; 19] = [
-    "name",
-    "title",
-    "source",
-    "records",
-    "key",
-    "seed",
-    "stores",
-    "device-limit",
-    "sweep",
-    "phase",
-    "published",
-    "claim",
-    "duration",
-    "time-limit",
-    "verify",
-    "read-back",
-    "warmup",
-    "scorecard",
-    "expect",
-];
-/// Keys that stand in a phase only, or there and at the top.
-pub(super) const PHASE_KEYS: [&str; 17] = [
-    "name",
-    "label",
-    "group",
-    "duration",
-    "time-limit",
-    "verify",
-    "read-back",
-    "warmup",
-    "load",
-    "from-empty",
-    "fault",
-    "slo",
-    "step",
-    "needs-nodes",
-    "needs-survival",
-    "claim",
-    "expect",
-];
 /// Keys of `value`; `fields` only at the top.
 pub(super) const VALUE_KEYS: [&str; 4] = ["size", "seed", "compressible", "fields"];
 /// Keys of `expect`.
@@ -197,7 +138,7 @@ pub(super) struct ValueSpec {
     pub(super) compressible: Option<f64>,
 }
 
-/// What clients do: [`CLIENT_KEYS`].
+/// What clients do: the keys of [`KeyLevel::Clients`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClientSpec {
     pub(super) clients: Option<u32>,
@@ -374,7 +315,7 @@ fn warmup_length(value: Value<'_>) -> Result<Duration, SuiteError> {
 
 impl SuiteSpec {
     pub(super) fn read(document: &Document) -> Result<SuiteSpec, SuiteError> {
-        let keys = [&SUITE_KEYS[..], &CLIENT_KEYS[..]].concat();
+        let keys = keys::names(&[KeyLevel::Suite, KeyLevel::Clients]);
         let top = Fields::root(document, "the suite", &keys)?;
         let key = top.get("key");
         let mut phases = Vec::new();
@@ -466,7 +407,7 @@ fn claims_of(top: &Fields<'_>, phases: &[PhaseSpec]) -> Result<Vec<Claim>, Suite
 
 impl PhaseSpec {
     fn read(phase: Value<'_>, before: &[PhaseSpec]) -> Result<PhaseSpec, SuiteError> {
-        let keys = [&PHASE_KEYS[..], &CLIENT_KEYS[..]].concat();
+        let keys = keys::names(&[KeyLevel::Phase, KeyLevel::Clients]);
         let fields = phase.fields("[[phase]]", &keys)?;
         no_fields(&fields)?;
         let named = fields.need("name")?;
@@ -518,7 +459,7 @@ impl PhaseSpec {
 
 impl GroupSpec {
     fn read(group: Value<'_>, before: &[GroupSpec]) -> Result<GroupSpec, SuiteError> {
-        let keys = [&["name"][..], &CLIENT_KEYS[..]].concat();
+        let keys = [vec!["name"], keys::names(&[KeyLevel::Clients])].concat();
         let fields = group.fields("[[phase.group]]", &keys)?;
         no_fields(&fields)?;
         let named = fields.need("name")?;

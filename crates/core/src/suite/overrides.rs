@@ -7,7 +7,8 @@ use crate::workload::Curve;
 
 use super::document::{Document, Item};
 use super::error::{Place, Problem, SuiteError};
-use super::file::{CLIENT_KEYS, SUITE_KEYS, SuiteSpec};
+use super::file::SuiteSpec;
+use super::keys::{self, KeyLevel};
 use crate::ground::hints;
 use crate::ground::units::{format_count, format_duration, format_rate};
 
@@ -215,12 +216,13 @@ fn set(document: &mut Document, text: &str) -> Result<(), SuiteError> {
             None => document.set(option, at, rest, value),
         };
     }
-    if [&SUITE_KEYS[..], &CLIENT_KEYS[..]].concat().contains(&first) {
+    let keys = keys::names(&[KeyLevel::Suite, KeyLevel::Clients]);
+    if keys.contains(&first) {
         return document.set(option, &[], &path, value);
     }
     let mut words: Vec<&str> = phases.iter().map(|(name, _)| name.as_str()).collect();
     if rest.is_empty() {
-        words = [&SUITE_KEYS[..], &CLIENT_KEYS[..]].concat();
+        words = keys;
     }
     let what = if rest.is_empty() { "a key of the suite" } else { "a phase of this suite" };
     let is_group =

@@ -2,9 +2,8 @@
 
 use crate::suite::claims::CLAIM_KEYS;
 use crate::suite::faults::fault_keys;
-use crate::suite::file::{
-    CLIENT_KEYS, EXPECT_KEYS, PHASE_KEYS, RAMP_KEYS, SUITE_KEYS, SWEEP_KEYS, VALUE_KEYS,
-};
+use crate::suite::file::{EXPECT_KEYS, RAMP_KEYS, SWEEP_KEYS, VALUE_KEYS};
+use crate::suite::keys::{KEYS, KeyLevel};
 use crate::suite::models::{DISTRIBUTION_KEYS, KEY_KEYS, LOG_NORMAL_KEYS, SIZE_KEYS};
 use crate::suite::published::{PUBLISHED_KEYS, column_names};
 use crate::suite::{Overrides, Suite, builtins, ycsb};
@@ -15,9 +14,6 @@ const MANUAL: &str = include_str!("../../../../../docs/SUITES.md");
 #[test]
 fn the_manual_names_every_key() {
     let mut keys: Vec<&str> = [
-        &SUITE_KEYS[..],
-        &PHASE_KEYS[..],
-        &CLIENT_KEYS[..],
         &VALUE_KEYS[..],
         &EXPECT_KEYS[..],
         &RAMP_KEYS[..],
@@ -41,23 +37,31 @@ fn the_manual_names_every_key() {
     for key in keys {
         assert!(MANUAL.contains(&format!("`{key}`")), "docs/SUITES.md lacks `{key}`");
     }
-    for option in [
-        "scale",
-        "records",
-        "clients",
-        "threads",
-        "rate",
-        "duration",
-        "requests",
-        "seed",
-        "set",
-        "value",
-        "mix",
-        "keys",
-        "linearizability",
-    ] {
+    let options = KEYS.iter().filter(|key| key.option.is_some()).map(|key| key.name);
+    for option in options.chain(["scale", "threads", "set"]) {
         assert!(MANUAL.contains(&format!("`--{option}")), "docs/SUITES.md lacks --{option}");
     }
+}
+
+/// `KVDYNO_RENEW=1 cargo test -p kvdyno-core the_manual_has` writes the tables anew.
+#[test]
+fn the_manual_has_the_table_of_keys() {
+    let mut page = MANUAL.to_owned();
+    for level in [KeyLevel::Suite, KeyLevel::Phase, KeyLevel::Clients] {
+        let (begin, end) = (format!("<!-- keys: {level:?} -->"), "<!-- end of keys -->");
+        let mut table = "\n\n| key | meaning | default |\n| --- | --- | --- |\n".to_owned();
+        for key in KEYS.iter().filter(|key| key.level == level) {
+            table += &format!("| `{}` | {} | {} |\n", key.name, key.meaning, key.default);
+        }
+        let from = page.find(&begin).expect("the begin of the table") + begin.len();
+        let to = from + page[from..].find(end).expect("its end");
+        page.replace_range(from..to, &format!("{table}\n"));
+    }
+    if std::env::var_os("KVDYNO_RENEW").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/SUITES.md");
+        std::fs::write(path, &page).expect("the page can be written");
+    }
+    assert!(page == MANUAL, "docs/SUITES.md has other keys than the table: renew it");
 }
 
 #[test]
