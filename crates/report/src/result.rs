@@ -45,8 +45,8 @@ pub(crate) use course::gathered;
 pub use course::{CourseResult, EventResult, ExcursionResult, Known};
 pub use evidence::EvidenceResult;
 pub use fault::{
-    CutResult, FaultResult, LookedBackResult, MOVE_RECORDS, Redundancy, UnaskedNode, moments,
-    several,
+    CutResult, DarkSpan, FaultResult, LookedBackResult, MOVE_RECORDS, Redundancy, UnaskedNode,
+    is_repair, mark_dark, moments, several,
 };
 pub use figure::FigureResult;
 pub use host::Host;

@@ -84,12 +84,15 @@ pub fn scorecard_lines(result: &RunResult, run: &StoreRun) -> Vec<String> {
 /// Requests a second under the suite's conditions with nothing lost, and what that costs.
 fn headline(result: &RunResult, run: &StoreRun) -> String {
     let all = evidence::of(run);
-    let broken = all
-        .iter()
-        .map(|one| if one.status() == EvidenceStatus::Refuted { one.violated() } else { 0 })
-        .max();
-    let found = run.capacity.first().and_then(|found| Some((found.carried?, &found.conditions)));
-    let (rate, conditions) = match (found, broken.unwrap_or(0)) {
+    // That no rate met the conditions is told as that.
+    let refuted = all.iter().filter(|one| one.status() == EvidenceStatus::Refuted);
+    let broken = refuted.filter(|one| one.claimed != Claimed::MetObjective).map(Evidence::violated);
+    let found = run
+        .capacity
+        .first()
+        .filter(|found| evidence::of_search(run, found)[0].status() == EvidenceStatus::Confirmed);
+    let found = found.and_then(|found| Some((found.carried?, &found.conditions)));
+    let (rate, conditions) = match (found, broken.max().unwrap_or(0)) {
         (_, broken) if broken > 0 => {
             return format!(
                 "headline: none: {} reads were wrong, writes lost, or nodes did not come back",
@@ -308,6 +311,7 @@ mod tests {
             run.capacity = vec![CapacityResult {
                 conditions: "p99 < 10ms".into(),
                 carried: Some(51_200.0),
+                probes: vec![sample::confirmation(51_200.0)],
                 ..CapacityResult::default()
             }];
         }

@@ -105,6 +105,18 @@ pub fn two_stores() -> RunResult {
     }
 }
 
+/// The run that confirmed a rate: its figures are those of the phase with open arrivals.
+#[must_use]
+pub fn confirmation(rate: f64) -> ProbeResult {
+    ProbeResult {
+        phase: "open".into(),
+        purpose: "confirm".into(),
+        asked: Some(rate),
+        seen: Some("meets".into()),
+        ..ProbeResult::default()
+    }
+}
+
 /// What a search found: a sweep over four numbers of clients, three rates, the law.
 #[must_use]
 pub fn capacity() -> CapacityResult {
@@ -132,7 +144,11 @@ pub fn capacity() -> CapacityResult {
         probes: vec![
             probe(8, Some(31_500.0), 31_000.0, Some("misses")),
             probe(8, Some(20_000.0), 20_000.0, Some("meets")),
-            probe(8, Some(30_000.0), 30_000.0, Some("meets")),
+            ProbeResult {
+                phase: "open".into(),
+                purpose: "confirm".into(),
+                ..probe(8, Some(30_000.0), 30_000.0, Some("meets"))
+            },
         ],
         fit: Some(FitResult {
             lambda: 9_000.0,
