@@ -216,6 +216,7 @@ pub fn reason(figure: f64, threshold: f64) -> Reason {
         figure: Some(figure),
         threshold: Some(threshold),
         unit: "share".into(),
+        cause: "client".into(),
         text: "client thread 0 worked 93 % of the time: kvdyno may be the limit".into(),
         advice: "give kvdyno more threads (--threads) or processors".into(),
     }
