@@ -45,7 +45,7 @@ fn carried_text(run: &StoreRun, capacity: &CapacityResult) -> String {
         (Some(carried), missed) if met != EvidenceStatus::Confirmed => {
             let why = met.reason().map_or("nothing was at stake", evidence::reason_text);
             let missed = missed.map_or(String::new(), |missed| format!("; {missed}"));
-            format!("{} with {conditions} is not shown: {why}{missed}", rate(carried))
+            format!("capacity {} with {conditions} is not shown: {why}{missed}", rate(carried))
         }
         (Some(carried), Some(missed)) => {
             let between = match own {
@@ -149,7 +149,7 @@ mod tests {
         run.verdict = Some(Verdict::of(vec![reason]));
         let told = capacity_lines(&run, &limited).remove(0);
         assert!(
-            told.starts_with("run: 51,200/s with p99 < 10ms is not shown: the machine"),
+            told.starts_with("run: capacity 51,200/s with p99 < 10ms is not shown: the machine"),
             "{told}"
         );
     }

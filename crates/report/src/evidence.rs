@@ -48,7 +48,7 @@ pub fn of(run: &StoreRun) -> Vec<Evidence> {
 
 /// What a search for the highest rate has to say: of the conditions that were asked for, and of whose limit it found.
 pub(crate) fn of_search(run: &StoreRun, found: &CapacityResult) -> [Evidence; 2] {
-    [searches::met_objective(run, found), searches::own_limit(found)]
+    [searches::met_objective(run, found), searches::own_limit(run, found)]
 }
 
 /// What a run has to say, each piece with what it is to somebody who waits for a pass: exit codes and test cases are made of

@@ -87,10 +87,9 @@ fn headline(result: &RunResult, run: &StoreRun) -> String {
     // That no rate met the conditions is told as that.
     let refuted = all.iter().filter(|one| one.status() == EvidenceStatus::Refuted);
     let broken = refuted.filter(|one| one.claimed != Claimed::MetObjective).map(Evidence::violated);
-    let found = run
-        .capacity
-        .first()
-        .filter(|found| evidence::of_search(run, found)[0].status() == EvidenceStatus::Confirmed);
+    let search = run.capacity.first();
+    let met = search.map(|found| evidence::of_search(run, found)[0].status());
+    let found = search.filter(|_| met == Some(EvidenceStatus::Confirmed));
     let found = found.and_then(|found| Some((found.carried?, &found.conditions)));
     let (rate, conditions) = match (found, broken.max().unwrap_or(0)) {
         (_, broken) if broken > 0 => {
@@ -100,7 +99,9 @@ fn headline(result: &RunResult, run: &StoreRun) -> String {
             );
         }
         (None, _) => {
-            return "headline: none: no rate was confirmed to meet the conditions".to_owned();
+            let why = met.and_then(EvidenceStatus::reason).map(reason_text);
+            let why = why.map_or(String::new(), |why| format!(": {why}"));
+            return format!("headline: none: no rate was confirmed to meet the conditions{why}");
         }
         (Some(found), _) => found,
     };

@@ -504,9 +504,15 @@ fn a_rate_is_shown_by_the_run_that_confirmed_it_and_a_limit_by_a_clear_miss() {
     let mut spoilt = found.clone();
     spoilt.capacity[0].client_limited = Some("the client was at its limit".to_owned());
     assert_eq!(status(&spoilt), [Confirmed, limited]);
-    let mut invalid = found;
-    let mut reason = sample::reason(0.5, 0.1);
-    (reason.level, reason.phase) = (Level::Invalid, Some("run@1".to_owned()));
-    invalid.verdict = Some(Verdict::of(vec![reason]));
-    assert_eq!(status(&invalid), [Inconclusive(Reason::MachineFailed), Confirmed]);
+    // What is not to be believed shows nothing, and refutes nothing.
+    let invalid = |mut run: StoreRun| {
+        let reason = crate::result::Reason { level: Level::Invalid, ..sample::reason(0.5, 0.1) };
+        let phase = Some("run@1".to_owned());
+        run.verdict = Some(Verdict::of(vec![crate::result::Reason { phase, ..reason }]));
+        status(&run)
+    };
+    let machine = Inconclusive(Reason::MachineFailed);
+    assert_eq!(invalid(found), [machine, machine]);
+    let missed = searched([None, high], &[misses, misses]);
+    assert_eq!(invalid(missed), [machine, NothingToShow]);
 }
