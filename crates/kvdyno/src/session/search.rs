@@ -206,14 +206,12 @@ fn spoilt(probes: &[(ProbeResult, Vec<Reason>)], missed: Option<f64>) -> Option<
     let at_limit = |reason: &&Reason| {
         matches!(reason, Reason::ClientLimited { .. }) || reason.record().excuses_store
     };
-    let missed_it = |probe: &ProbeResult| {
-        probe.asked == missed && probe.seen.as_deref().is_some_and(|seen| seen != "meets")
-    };
+    let missed_it =
+        |probe: &ProbeResult| probe.asked == missed && probe.seen.is_some() && !probe.met();
     let (probe, reasons) = probes.iter().rev().find(|(probe, _)| missed_it(probe))?;
     let Some(reason) = reasons.iter().find(at_limit) else {
-        let unclear = probe.seen.as_deref() == Some("unclear");
         let why = &probe.why;
-        return unclear.then(|| {
+        return probe.is_unclear().then(|| {
             format!("the machine may be why that was missed, so the store may carry more: {why}")
         });
     };

@@ -17,7 +17,7 @@ pub(super) fn came_back(history: &History<'_>) -> Option<Evidence> {
     let all = history.run.phases.iter().flat_map(|phase| &phase.faults);
     evidence.kept = all.filter(|fault| is_start(fault) && fault.error.is_none()).count() as u64;
     for (at, repair) in history.failed_repairs(phases) {
-        if history.machine_failed(at) {
+        if history.machine_failed(at) || repair.failure == Some(ActionFailure::Machine) {
             evidence.excuse(Reason::MachineFailed, ViolationKind::NotBack, 1, &[]);
             continue;
         }
@@ -65,7 +65,7 @@ fn was_down(side: &SideAccount) -> Option<bool> {
 }
 
 /// Returns true if the node was started, and its process ended or refused to serve.
-pub(super) fn ended_by_itself(repair: &FaultResult) -> bool {
+fn ended_by_itself(repair: &FaultResult) -> bool {
     repair.failure == Some(ActionFailure::ProcessEnded)
 }
 

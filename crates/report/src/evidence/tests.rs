@@ -273,6 +273,9 @@ fn a_node_that_does_not_come_back_bars_that_survival_is_shown() {
         panicked,
         (EvidenceStatus::Inconclusive(Reason::RepairFailed), EvidenceStatus::Refuted, 3)
     );
+    // What the machine did is nobody's word about the store.
+    let machine = EvidenceStatus::Inconclusive(Reason::MachineFailed);
+    assert_eq!(ended(ActionFailure::Machine), (machine, machine, 3));
     let starting = EvidenceStatus::Inconclusive(Reason::StillStarting);
     assert_eq!(ended(ActionFailure::NotReady), (starting, starting, 3));
     assert_eq!(
