@@ -36,6 +36,12 @@ pub enum Claimed {
     SurvivesPowerLoss,
     /// After each fault the nodes served again by themselves.
     CameBack,
+    /// Through each fault of a phase operations went on to succeed.
+    NoDowntime,
+    /// A search confirmed a rate that meets its conditions.
+    MetObjective,
+    /// What a search found is the limit of the store, and not of what loads it.
+    OwnLimit,
     /// A condition of a suite's claim, in one phase.
     Condition,
 }
@@ -48,6 +54,12 @@ impl Claimed {
             Claimed::ReadsRight => 0.000_1,
             _ => 0.0,
         }
+    }
+
+    /// Returns true if somebody asked for it by what they ran, rather than that each run implies it.
+    #[must_use]
+    pub fn is_asked(self) -> bool {
+        matches!(self, Claimed::MetObjective | Claimed::Condition)
     }
 }
 
@@ -149,6 +161,8 @@ pub enum ViolationKind {
     Contradiction,
     /// A node that did not serve again.
     NotBack,
+    /// A stretch without success that a fault began.
+    Down,
     /// A figure that does not meet its condition.
     Missed,
 }

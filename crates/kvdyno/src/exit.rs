@@ -59,11 +59,8 @@ impl Exit {
             Some(Level::Suspect) if strict => Exit::Undecided,
             Some(Level::Suspect | Level::Valid) => Exit::Done,
         };
-        let searched = run.capacity.iter().any(|found| found.carried.is_none());
-        let searched = if searched { Exit::Undecided } else { Exit::Done };
-        let evidence = evidence::of(run).into_iter();
-        let implied = evidence.map(|one| Exit::of(evidence::outcome(one.status(), false)));
-        let all = [believed, searched, Exit::of_claims(&run.claims)].into_iter().chain(implied);
+        let evidence = evidence::outcomes(run).into_iter().map(|(_, outcome)| Exit::of(outcome));
+        let all = [believed, Exit::of_claims(&run.claims)].into_iter().chain(evidence);
         all.fold(ended, Exit::worse)
     }
 

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use kvdyno_core::ground::numbers;
 use kvdyno_core::load::Interrupt;
+use kvdyno_core::workload::fault::ActionFailure;
 use kvdyno_stores::url;
 use kvdyno_testbed::keeper::{self, RunningTestbed};
 use kvdyno_testbed::{Description, NodeDescription, TestbedError, install, sim};
@@ -254,7 +255,7 @@ fn install(kinds: &[String]) -> Result<Exit, Failure> {
 fn about(error: TestbedError) -> Failure {
     match error {
         TestbedError::Interrupted => Failure::interrupted(),
-        error if error.is_of_machine() => Failure::internal(error),
+        error if error.failure() == ActionFailure::Machine => Failure::internal(error),
         error if error.is_usage() => Failure::usage(error),
         error => Failure::unavailable(error),
     }

@@ -7,9 +7,7 @@ mod tests;
 use kvdyno_core::evidence::{Evidence, EvidenceStatus, Reason};
 use kvdyno_core::measure::StopReason;
 use kvdyno_core::suite::Plan;
-use kvdyno_core::verdict::{
-    Claim, ClaimStatus, Condition, ConditionFigure, Dimension, Level, Measured,
-};
+use kvdyno_core::verdict::{Claim, ClaimStatus, Condition, ConditionFigure, Dimension, Measured};
 
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_core::workload::fault::{BIT_ROT, DISK_LIES, Fate, FaultKind, POWER};
@@ -194,9 +192,7 @@ impl<'a> Judge<'a> {
     }
 
     fn is_believed(&self, phase: &PhaseResult) -> Result<(), String> {
-        let reasons = self.run.verdict.iter().flat_map(|verdict| &verdict.reasons);
-        let about = |name: &Option<String>| name.as_ref().is_none_or(|name| *name == phase.name);
-        match reasons.into_iter().find(|r| r.level == Level::Invalid && about(&r.phase)) {
+        match evidence::invalid(self.run, &phase.name) {
             Some(reason) => Err(format!("the measurement is invalid: {}", reason.name)),
             None => Ok(()),
         }

@@ -6,15 +6,16 @@ mod known;
 mod nodes;
 mod outcome;
 mod reads;
+mod searches;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod text;
 mod whereabouts;
 mod writes;
 
 use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus};
 
-use crate::result::{FaultResult, PhaseResult, StoreRun};
+use crate::result::{CapacityResult, FaultResult, Level, PhaseResult, Reason, StoreRun};
 use history::History;
 
 pub use outcome::{StatusOutcome, level, outcome};
@@ -31,14 +32,41 @@ pub fn of(run: &StoreRun) -> Vec<Evidence> {
     let mut all: Vec<Evidence> = phases
         .flat_map(|(at, phase)| {
             let read = reads::right(&history, at, phase);
-            read.into_iter().chain(reads::linearizable(&history, phase))
+            let histories = reads::linearizable(&history, phase);
+            read.into_iter().chain(histories).chain(nodes::no_downtime(phase))
         })
         .collect();
     all.push(writes::nothing_lost(&history));
     all.extend(writes::survives_process_kill(&history));
     all.extend(writes::survives_power_loss(&history));
     all.extend(nodes::came_back(&history));
+    for found in &run.capacity {
+        all.extend(of_search(run, found));
+    }
     all
+}
+
+/// What a search for the highest rate has to say: of the conditions that were asked for, and of whose limit it found.
+pub(crate) fn of_search(run: &StoreRun, found: &CapacityResult) -> [Evidence; 2] {
+    [searches::met_objective(run, found), searches::own_limit(run, found)]
+}
+
+/// What a run has to say, each piece with what it is to somebody who waits for a pass: exit codes and test cases are made of
+/// this.
+#[must_use]
+pub fn outcomes(run: &StoreRun) -> Vec<(Evidence, StatusOutcome)> {
+    let judged = |one: Evidence| {
+        let outcome = outcome(one.status(), one.claimed.is_asked());
+        (one, outcome)
+    };
+    of(run).into_iter().map(judged).collect()
+}
+
+/// What makes the measurement of a phase, or of the whole run, invalid.
+pub(crate) fn invalid<'a>(run: &'a StoreRun, phase: &str) -> Option<&'a Reason> {
+    let mut reasons = run.verdict.iter().flat_map(|verdict| &verdict.reasons);
+    let about = |name: &Option<String>| name.as_ref().is_none_or(|name| name == phase);
+    reasons.find(|reason| reason.level == Level::Invalid && about(&reason.phase))
 }
 
 /// What was to be done in a phase and was not, if there is such; not what a later fault had made meaningless.

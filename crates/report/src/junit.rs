@@ -49,10 +49,10 @@ pub enum CaseOutcome {
 }
 
 impl CaseOutcome {
-    /// How evidence of this status makes a case go; `why` says what stands behind it.
+    /// How a case goes that came to this; `why` says what stands behind it.
     #[must_use]
-    pub fn of(status: EvidenceStatus, is_asked: bool, why: String) -> CaseOutcome {
-        match evidence::outcome(status, is_asked) {
+    pub fn of(outcome: StatusOutcome, why: String) -> CaseOutcome {
+        match outcome {
             StatusOutcome::Passed => CaseOutcome::Passed,
             StatusOutcome::Failed => CaseOutcome::Failed(why),
             StatusOutcome::Errored => CaseOutcome::Errored(why),
@@ -104,7 +104,7 @@ fn of_store(result: &RunResult, run: &StoreRun, label: &str) -> JunitSuite {
         cases.push(Case::new(&phase.name, "may be believed", believed(run, Some(&phase.name))));
         cases.push(Case::new(&phase.name, "every read was right", verified(run, phase)));
     }
-    cases.extend(evidence::of(run).iter().filter_map(of_evidence));
+    cases.extend(evidence::outcomes(run).iter().filter_map(of_evidence));
     cases.extend(run.claims.iter().map(of_claim));
     let skipped = run.skipped.iter();
     cases.extend(
@@ -137,7 +137,7 @@ fn verified(run: &StoreRun, phase: &PhaseResult) -> CaseOutcome {
         EvidenceStatus::Refuted => format!("anomalies: {kinds}"),
         status => why(status),
     };
-    CaseOutcome::of(read.status(), false, why)
+    CaseOutcome::of(evidence::outcome(read.status(), false), why)
 }
 
 fn why(status: EvidenceStatus) -> String {
@@ -148,8 +148,8 @@ fn why(status: EvidenceStatus) -> String {
     }
 }
 
-/// A case for what the whole run implies; reads have theirs beside their phases.
-fn of_evidence(evidence: &Evidence) -> Option<Case> {
+/// A case for what a run has to say of a claim; reads have theirs beside their phases.
+fn of_evidence((evidence, outcome): &(Evidence, StatusOutcome)) -> Option<Case> {
     let class = evidence.phase.as_deref().unwrap_or("run");
     let name = match evidence.claimed {
         Claimed::ReadsRight | Claimed::Condition => return None,
@@ -158,6 +158,9 @@ fn of_evidence(evidence: &Evidence) -> Option<Case> {
         Claimed::SurvivesProcessKill => "acknowledged writes outlive the end of processes",
         Claimed::SurvivesPowerLoss => "acknowledged writes outlive a cut of power",
         Claimed::CameBack => "nodes came back by themselves",
+        Claimed::NoDowntime => "operations went on to succeed through each fault",
+        Claimed::MetObjective => "a rate met the conditions",
+        Claimed::OwnLimit => "the limit that was found is the store's own",
     };
     let status = evidence.status();
     let why = match status {
@@ -167,13 +170,14 @@ fn of_evidence(evidence: &Evidence) -> Option<Case> {
         }
         _ => why(status),
     };
-    Some(Case::new(class, name, CaseOutcome::of(status, false, why)))
+    Some(Case::new(class, name, CaseOutcome::of(*outcome, why)))
 }
 
 /// A case for a claim, which somebody has asked for.
 pub(crate) fn of_claim(claim: &ClaimResult) -> Case {
     let conditions: Vec<String> = claim.conditions.iter().map(condition_text).collect();
-    let ending = CaseOutcome::of(claim.standing.status(), true, conditions.join("; "));
+    let outcome = evidence::outcome(claim.standing.status(), true);
+    let ending = CaseOutcome::of(outcome, conditions.join("; "));
     Case::new("claims", &claim.says, ending)
 }
 
@@ -293,6 +297,38 @@ mod tests {
         let name = &result.runs[0].phases[0].name;
         let nothing = CaseOutcome::Skipped("nothing was at stake".to_owned());
         assert_eq!(ending(name, "every read was right"), nothing);
+    }
+
+    /// Each piece of evidence is a case that goes as the exit code does.
+    #[test]
+    fn of_any_run_cases_go_as_its_evidence() {
+        let result = sample::two_stores();
+        for (_, run) in evidence::tests::made_up(300) {
+            let number = |outcome: StatusOutcome| match outcome {
+                StatusOutcome::Passed => 0,
+                StatusOutcome::Failed => 1,
+                StatusOutcome::Errored => 2,
+                StatusOutcome::Skipped => 3,
+            };
+            let mut judged = [0; 4];
+            for (_, outcome) in evidence::outcomes(&run) {
+                judged[number(outcome)] += 1;
+            }
+            let mut cases = [0; 4];
+            for case in of_store(&result, &run, "made up").cases {
+                let is_evidence = !["came to its end", "may be believed"].contains(&&*case.name);
+                let outcome = match case.ending {
+                    _ if !is_evidence => continue,
+                    CaseOutcome::Skipped(why) if why == "verification was off" => continue,
+                    Passed => StatusOutcome::Passed,
+                    Failed(_) => StatusOutcome::Failed,
+                    Errored(_) => StatusOutcome::Errored,
+                    CaseOutcome::Skipped(_) => StatusOutcome::Skipped,
+                };
+                cases[number(outcome)] += 1;
+            }
+            assert_eq!(cases, judged, "{run:?}");
+        }
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub mod metrics;
 pub mod view;
 
 mod capacity;
+mod cell;
 mod figures;
 mod happenings;
 mod html;

@@ -248,7 +248,7 @@ impl LatencyUnit {
 pub fn findings(result: &RunResult, run: &StoreRun) -> Vec<String> {
     let skipped =
         run.skipped.iter().map(|phase| format!("phase {} was not run: {}", phase.name, phase.why));
-    let searched = run.capacity.iter().flat_map(capacity_lines);
+    let searched = run.capacity.iter().flat_map(|found| capacity_lines(run, found));
     let standard = scorecard_lines(result, run).into_iter();
     skipped.chain(standard).chain(searched).chain(cost_lines(result, run)).collect()
 }

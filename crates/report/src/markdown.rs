@@ -5,6 +5,7 @@ use kvdyno_core::shown::plain;
 use crate::account::lines::{
     ACCOUNT_LINES, PLACE_LABELS, examples, rows as rows_of_faults, stale_text, writes_text,
 };
+use crate::cell::Cell;
 use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, findings, report_lines, run_has_misses};
 use crate::ranking::{Ranking, store_labels};
@@ -82,7 +83,8 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
 
 /// A claim with its conditions, and a blank line.
 fn claim_text(claim: &ClaimResult) -> String {
-    let mut text = format!("**{}**: {}\n\n", claim.standing.name(), escaped(&claim.says));
+    let status = Cell::Status(claim.standing.status()).text();
+    let mut text = format!("**{status}**: {}\n\n", escaped(&claim.says));
     for condition in &claim.conditions {
         text.push_str(&format!("- {}\n", escaped(&condition_text(condition))));
     }
@@ -96,7 +98,9 @@ fn account(phase: &PhaseResult) -> String {
         let labels = PLACE_LABELS.iter().copied().chain(ACCOUNT_LINES.iter().map(|l| l.label));
         let labels: Vec<String> = labels.map(str::to_owned).collect();
         text.push_str(&format!("\n{}|{}\n", line(&labels), "---|".repeat(labels.len())));
-        rows_of_faults(&phase.account).iter().for_each(|row| text.push_str(&line(row)));
+        for row in rows_of_faults(&phase.account) {
+            text.push_str(&line(&row.iter().map(Cell::text).collect::<Vec<_>>()));
+        }
         text.push('\n');
     }
     let writes = phase.writes.as_ref();

@@ -2,6 +2,7 @@
 //! answered.
 
 use kvdyno_core::capacity::Seen;
+use kvdyno_core::evidence::{Evidence, Reason};
 use kvdyno_core::verdict::{Condition, ConditionFigure, Dimension, Measured, Subject};
 
 use crate::figures;
@@ -61,6 +62,17 @@ pub fn met(conditions: &[Condition], phase: &PhaseResult, may_forget: bool) -> M
 }
 
 impl Met {
+    /// Returns what a phase says of its conditions as evidence; `doubts` keep it from being shown.
+    #[must_use]
+    pub fn evidence(&self, phase: &PhaseResult, doubts: &[Reason]) -> Evidence {
+        let holds = match self.seen {
+            Seen::Meets => Some(true),
+            Seen::Unclear => None,
+            Seen::Misses | Seen::Overloaded => Some(false),
+        };
+        Evidence::of_condition(Some(&phase.name), holds, phase.ok(), doubts)
+    }
+
     /// `seen`, unless the time that was taken from the machine explains it as well.
     fn not(seen: Seen, why: String, stolen: f64, explained: bool) -> Met {
         if !explained {

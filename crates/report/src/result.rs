@@ -45,8 +45,8 @@ pub(crate) use course::gathered;
 pub use course::{CourseResult, EventResult, ExcursionResult, Known};
 pub use evidence::EvidenceResult;
 pub use fault::{
-    CutResult, FaultResult, LookedBackResult, MOVE_RECORDS, Redundancy, UnaskedNode, moments,
-    several,
+    CutResult, DarkSpan, FaultResult, LookedBackResult, MOVE_RECORDS, Redundancy, UnaskedNode,
+    is_repair, mark_dark, moments, several,
 };
 pub use figure::FigureResult;
 pub use host::Host;
@@ -295,6 +295,10 @@ pub struct Reason {
     pub threshold: Option<f64>,
     /// Unit of both: `share` (1 is all), `count` or `seconds`.
     pub unit: String,
+    /// Who may have caused it: `store`, `client` (kvdyno), `machine`, `agents`, `faults`, `plan`, `user` or `unknown`; empty in
+    /// results of versions that did not tell.
+    #[serde(default)]
+    pub cause: String,
     /// What is wrong, in one sentence without a stop.
     pub text: String,
     /// What to do, in one sentence without a stop.
@@ -333,25 +337,18 @@ impl From<&verdict::Verdict> for Verdict {
 impl From<&verdict::Finding> for Reason {
     fn from(finding: &verdict::Finding) -> Reason {
         let reason = &finding.reason;
-        let (figure, unit) = reason.figure();
+        let record = reason.record();
         Reason {
-            name: reason.name().to_owned(),
+            name: record.id.to_owned(),
             level: reason.level(),
             phase: finding.phase.clone(),
-            figure: latency::finite(figure),
-            threshold: reason.threshold().and_then(latency::finite),
-            unit: unit_name(unit).to_owned(),
+            figure: latency::finite(record.figure),
+            threshold: record.crossed().and_then(|(_, bound)| latency::finite(bound)),
+            unit: record.unit.name().to_owned(),
+            cause: record.cause.name().to_owned(),
             text: reason.text(),
-            advice: reason.advice().to_owned(),
+            advice: record.advice.to_owned(),
         }
-    }
-}
-
-fn unit_name(unit: verdict::Unit) -> &'static str {
-    match unit {
-        verdict::Unit::Share => "share",
-        verdict::Unit::Count => "count",
-        verdict::Unit::Seconds => "seconds",
     }
 }
 

@@ -84,12 +84,14 @@ pub fn scorecard_lines(result: &RunResult, run: &StoreRun) -> Vec<String> {
 /// Requests a second under the suite's conditions with nothing lost, and what that costs.
 fn headline(result: &RunResult, run: &StoreRun) -> String {
     let all = evidence::of(run);
-    let broken = all
-        .iter()
-        .map(|one| if one.status() == EvidenceStatus::Refuted { one.violated() } else { 0 })
-        .max();
-    let found = run.capacity.first().and_then(|found| Some((found.carried?, &found.conditions)));
-    let (rate, conditions) = match (found, broken.unwrap_or(0)) {
+    // That no rate met the conditions is told as that.
+    let refuted = all.iter().filter(|one| one.status() == EvidenceStatus::Refuted);
+    let broken = refuted.filter(|one| one.claimed != Claimed::MetObjective).map(Evidence::violated);
+    let search = run.capacity.first();
+    let met = search.map(|found| evidence::of_search(run, found)[0].status());
+    let found = search.filter(|_| met == Some(EvidenceStatus::Confirmed));
+    let found = found.and_then(|found| Some((found.carried?, &found.conditions)));
+    let (rate, conditions) = match (found, broken.max().unwrap_or(0)) {
         (_, broken) if broken > 0 => {
             return format!(
                 "headline: none: {} reads were wrong, writes lost, or nodes did not come back",
@@ -97,7 +99,9 @@ fn headline(result: &RunResult, run: &StoreRun) -> String {
             );
         }
         (None, _) => {
-            return "headline: none: no rate was confirmed to meet the conditions".to_owned();
+            let why = met.and_then(EvidenceStatus::reason).map(reason_text);
+            let why = why.map_or(String::new(), |why| format!(": {why}"));
+            return format!("headline: none: no rate was confirmed to meet the conditions{why}");
         }
         (Some(found), _) => found,
     };
@@ -308,6 +312,7 @@ mod tests {
             run.capacity = vec![CapacityResult {
                 conditions: "p99 < 10ms".into(),
                 carried: Some(51_200.0),
+                probes: vec![sample::confirmation(51_200.0)],
                 ..CapacityResult::default()
             }];
         }

@@ -293,23 +293,16 @@ fn time_to_live(run: &StoreRun) -> Decided {
 fn at_rate(latency: &LatencyRequirement, run: &StoreRun) -> Decided {
     let Some(phase) = phase(run, phases::LATENCY) else { return not_run(run, phases::LATENCY) };
     let found = met(&latency.conditions, phase, run.store.capabilities.may_forget);
-    let reasons = run.verdict.iter().flat_map(|verdict| &verdict.reasons);
-    let invalid = reasons.into_iter().find(|reason| {
-        reason.level == Level::Invalid && reason.phase.as_deref() == Some(phases::LATENCY)
-    });
-    let (holds, why) = match found.seen {
-        Seen::Meets => (Some(true), "the conditions held".to_owned()),
-        Seen::Unclear => (None, found.why),
-        Seen::Misses | Seen::Overloaded => (Some(false), found.why),
+    // A measurement that is not to be believed takes nothing back of what it missed.
+    let invalid = evidence::invalid(run, phases::LATENCY).filter(|_| found.seen == Seen::Meets);
+    let doubts: &[Reason] = if invalid.is_some() { &[Reason::MachineFailed] } else { &[] };
+    let standing = RequirementStatus::of(found.evidence(phase, doubts).status());
+    let why = match (invalid, found.why) {
+        (Some(reason), _) => format!("not to be believed: {}", reason.text),
+        (None, why) if why.is_empty() => "the conditions held".to_owned(),
+        (None, why) => why,
     };
-    match invalid.filter(|_| holds == Some(true)) {
-        Some(reason) => {
-            let doubts = [Reason::MachineFailed];
-            let standing = shown(phase, holds, phase.ok(), &doubts);
-            (standing, format!("not to be believed: {}", reason.text), phases::LATENCY)
-        }
-        None => (shown(phase, holds, phase.ok(), &[]), why, phases::LATENCY),
-    }
+    (standing, why, phases::LATENCY)
 }
 
 /// Whether a node was killed, everything acknowledged is there, and the load went on.

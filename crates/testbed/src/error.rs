@@ -4,6 +4,8 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use kvdyno_core::workload::fault::ActionFailure;
+
 /// A testbed could not be named, installed, started or managed.
 #[derive(Debug, thiserror::Error)]
 pub enum TestbedError {
@@ -79,10 +81,8 @@ pub enum TestbedError {
     Kept {
         /// One line for the user.
         message: String,
-        /// The user can put it right by writing something else.
-        usage: bool,
-        /// A part of kvdyno, or the machine, failed.
-        machine: bool,
+        /// The way in which it failed.
+        failure: ActionFailure,
     },
     /// The system refused something.
     #[error(
@@ -108,19 +108,26 @@ impl TestbedError {
         move |error| TestbedError::System { what, action, error }
     }
 
-    /// The user can put it right by writing something else.
+    /// Returns true if the user can put it right by writing something else.
     #[must_use]
     pub fn is_usage(&self) -> bool {
-        match self {
-            TestbedError::Word { .. } | TestbedError::Node(_) => true,
-            TestbedError::Kept { usage, .. } => *usage,
-            _ => false,
-        }
+        self.failure() == ActionFailure::Usage
     }
 
-    /// Returns true if a part of kvdyno, or the machine below the nodes, failed.
+    /// Returns the way in which it failed.
     #[must_use]
-    pub fn is_of_machine(&self) -> bool {
-        matches!(self, TestbedError::Machine(_) | TestbedError::Kept { machine: true, .. })
+    pub fn failure(&self) -> ActionFailure {
+        match self {
+            TestbedError::Word { .. } | TestbedError::Node(_) => ActionFailure::Usage,
+            TestbedError::Machine(_) => ActionFailure::Machine,
+            TestbedError::Ended { .. } => ActionFailure::ProcessEnded,
+            TestbedError::NotReady { .. } => ActionFailure::NotReady,
+            TestbedError::Kept { failure, .. } => *failure,
+            TestbedError::NotInstalled { .. }
+            | TestbedError::Install { .. }
+            | TestbedError::Refused { .. }
+            | TestbedError::Interrupted
+            | TestbedError::System { .. } => ActionFailure::Other,
+        }
     }
 }

@@ -365,6 +365,8 @@ fn unexpected(report: &KeeperReport) -> TestbedError {
 
 #[cfg(test)]
 mod tests {
+    use kvdyno_core::workload::fault::ActionFailure;
+
     use super::*;
 
     struct Nobody;
@@ -381,6 +383,6 @@ mod tests {
     fn a_keeper_that_ends_in_the_set_up_is_no_wrong_word_of_the_user() {
         let program = (Path::new("/bin/sh"), &["-c", "read order; exit 0"][..]);
         let gone = Keeper::start(program, "redis", false, &mut Nobody).err().unwrap();
-        assert!(gone.is_of_machine() && !gone.is_usage(), "{gone}");
+        assert!(gone.failure() == ActionFailure::Machine, "{gone}");
     }
 }

@@ -20,6 +20,8 @@ pub enum Reason {
     LiesElsewhere,
     /// The machine failed, or the measurement is invalid.
     MachineFailed,
+    /// The client or its machine may be why the store did no better.
+    ClientLimited,
     /// Something was gone before the fault that the claim is about.
     LostBefore,
     /// Writes were written over before they were examined: what was lost of them is not seen.
@@ -44,13 +46,14 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 16] = [
+    pub const ALL: [Reason; 17] = [
         Reason::FaultNotDone,
         Reason::RepairFailed,
         Reason::StillStarting,
         Reason::DiskLied,
         Reason::LiesElsewhere,
         Reason::MachineFailed,
+        Reason::ClientLimited,
         Reason::LostBefore,
         Reason::Overwritten,
         Reason::NotReadBack,

@@ -1,5 +1,5 @@
 //! Which reasons hold for a phase. Each rule only gathers its figures; whether they are good or bad
-//! is decided by [`Reason::bounds`], in one place for all.
+//! is decided by [`Reason::record`], in one place for all.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,8 +7,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use super::drift;
-use super::least::Basis;
-use super::reason::{OwnDelays, Reason};
+use super::reason::{Basis, OwnDelays, Reason};
 use crate::measure::{
     KindTotal, LEAST_TICKS, Nanos, PhaseMeasure, ResourceSummary, SLOT, Settling, Stretch,
     WorkerUse,
@@ -58,10 +57,10 @@ pub fn judge_phase(evidence: &Evidence<'_>) -> Vec<Reason> {
         found.extend([other_load(evidence), waited_to_run(evidence), disturbed(evidence)]);
     }
     let enough = |reason: &Reason| {
-        let least = reason.least();
+        let least = reason.record().least;
         evidence.amount(least.of) >= least.number
     };
-    let holds = |reason: &Reason| reason.threshold().is_some() && enough(reason);
+    let holds = |reason: &Reason| reason.holds() && enough(reason);
     found.into_iter().flatten().filter(holds).collect()
 }
 
@@ -233,7 +232,7 @@ fn own_delays(evidence: &Evidence<'_>) -> OwnDelays {
     // In process, threads that wait for each other's processor wait for the store.
     let others = evidence.resources.and_then(|used| used.others).unwrap_or(0.0);
     let in_process = evidence.threading == Threading::InProcess;
-    let other_load = Reason::OtherLoad { others }.threshold().is_some();
+    let other_load = Reason::OtherLoad { others }.holds();
     OwnDelays {
         waited: if in_process && !other_load { 0.0 } else { share(waited, seconds) },
         // Nor is a thread that works there anywhere else.
@@ -366,7 +365,7 @@ fn drift(evidence: &Evidence<'_>) -> Option<Reason> {
 
 /// A trend that is told as drift already is not told twice.
 fn never_settled(evidence: &Evidence<'_>) -> Option<Reason> {
-    if evidence.open() || drift(evidence).is_some_and(|reason| reason.threshold().is_some()) {
+    if evidence.open() || drift(evidence).is_some_and(|reason| reason.holds()) {
         return None;
     }
     let settling = Settling::of(&drift::whole_interval_rates(&evidence.measure.timeline))?;
@@ -385,10 +384,8 @@ fn idle_clients(evidence: &Evidence<'_>) -> Option<Reason> {
     let (in_flight, clients) = (evidence.in_flight(), evidence.clients());
     let busy = evidence.busiest_worker().map_or(0.0, |(_, busy)| busy);
     let limited =
-        (Reason::ClientLimited { worker: 0, busy, waited: 0.0, server: None, agent: None })
-            .threshold()
-            .is_some();
-    let short = Reason::TooShort { span: evidence.span() }.threshold().is_some();
+        (Reason::ClientLimited { worker: 0, busy, waited: 0.0, server: None, agent: None }).holds();
+    let short = Reason::TooShort { span: evidence.span() }.holds();
     let explained = evidence.open()
         || evidence.threading == Threading::InProcess
         || evidence.plan.groups.len() > 1

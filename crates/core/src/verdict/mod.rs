@@ -8,7 +8,6 @@ mod claim;
 mod condition;
 mod drift;
 mod judge;
-mod least;
 mod reason;
 
 use serde::{Deserialize, Serialize};
@@ -19,8 +18,7 @@ pub use condition::{
     Operations, Operator, Subject,
 };
 pub use judge::{Evidence, judge_phase};
-pub use least::{Basis, Least};
-pub use reason::{AgentFigure, Bounds, OwnDelays, Reason, Unit};
+pub use reason::{AgentFigure, Basis, Bounds, Cause, Least, OwnDelays, Reason, ReasonRecord, Unit};
 
 /// How far a measurement may be believed. Ordered from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

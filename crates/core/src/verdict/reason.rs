@@ -1,21 +1,21 @@
 //! Why a measurement may not be believed: one variant for each cause, with the figures that show it.
-//! All thresholds stand in [`Reason::bounds`].
+//! What else is known of each stands in one table, `table.rs`.
 
-mod advice;
-mod bounds;
 mod delays;
+mod record;
+mod table;
 mod words;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use bounds::{Bounds, Unit};
 pub use delays::OwnDelays;
+pub use record::{Basis, Bounds, Cause, Least, ReasonRecord, Unit};
 
 use super::Level;
 use crate::ground::numbers::{duration_text, grouped};
-use crate::measure::{IDLE_OTHER_LOAD, IDLE_STEAL, Standstill, StopReason};
+use crate::measure::{Standstill, StopReason};
 use crate::workload::Kind;
 
 /// A doubt, or a remark, about a measurement.
@@ -267,157 +267,78 @@ pub enum AgentFigure {
 }
 
 impl Reason {
+    /// Returns all that is known of it beside its sentence.
+    #[must_use]
+    pub fn record(&self) -> ReasonRecord {
+        match *self {
+            Reason::ClientLimited { busy, .. } => table::CLIENT_LIMITED.at(busy),
+            Reason::HarnessShare { outside } => table::HARNESS_SHARE.at(outside),
+            Reason::MissedSchedule { offered, started, own, .. } => {
+                missed_schedule(started, offered.saturating_sub(started), offered, own)
+            }
+            Reason::ClientStalled { still, span, .. } => {
+                table::CLIENT_STALLED.at(part(still.total, span))
+            }
+            Reason::LateSends { lag_p99, response_p99 } => {
+                table::LATE_SENDS.at(share(lag_p99, response_p99))
+            }
+            Reason::UnexpectedMisses { missed, reads, expected, after_end, .. } => {
+                misses(expected, after_end).at(share(missed, reads))
+            }
+            Reason::ErrorRatio { failed, completed, .. } => {
+                table::ERROR_RATIO.at(share(failed, completed))
+            }
+            Reason::TooFewSamples { samples, .. } => table::TOO_FEW_SAMPLES.at(samples as f64),
+            Reason::TooShort { span } => table::TOO_SHORT.at(span.as_secs_f64()),
+            Reason::CutShort { stopped } => cut(stopped),
+            Reason::Drift { first, second } => table::DRIFT.at((second - first).abs() / first),
+            Reason::NeverSettled { trend } => table::NEVER_SETTLED.at(trend.abs()),
+            Reason::Incomplete { ended, planned } => table::INCOMPLETE.at(share(ended, planned)),
+            Reason::DebugBuild => table::DEBUG_BUILD.at(1.0),
+            Reason::LittlesLaw { in_flight, clients } => {
+                table::LITTLES_LAW.at(in_flight / f64::from(clients))
+            }
+            Reason::IdleClients { in_flight, clients } => {
+                table::IDLE_CLIENTS.at(in_flight / f64::from(clients))
+            }
+            Reason::OtherLoad { others } => table::OTHER_LOAD.at(others),
+            Reason::WaitedToRun { clients, servers, .. } => {
+                table::WAITED_TO_RUN.at(servers.map_or(clients, |servers| clients.max(servers)))
+            }
+            Reason::Disturbed { steal } => table::DISTURBED.at(steal),
+            Reason::Scaled { scale } => table::SCALED.at(scale),
+            Reason::AgentLost { ref agents, .. } => table::AGENT_LOST.at(agents.len() as f64),
+            Reason::ServerEnded { in_faults: true, .. } => table::ENDED_IN_FAULTS.at(1.0),
+            Reason::ServerEnded { in_faults: false, .. } => table::SERVER_ENDED.at(1.0),
+            Reason::TestbedGone => table::TESTBED_GONE.at(1.0),
+            Reason::AgentUnlike { unlike, intervals, .. } => {
+                table::AGENT_UNLIKE.at(unlike as f64 / intervals.max(1) as f64)
+            }
+            Reason::BeginLate { late, span, .. } => table::BEGIN_LATE.at(part(late, span)),
+            Reason::ClocksUncertain { off, of, .. } => table::CLOCKS_UNCERTAIN.at(part(off, of)),
+            Reason::Steered { changes } => table::STEERED.at(changes as f64),
+            Reason::Unjudged { unknown, .. } => table::UNJUDGED.at(unknown as f64),
+            Reason::OtherRun { values, .. } => table::OTHER_RUN.at(values as f64),
+            Reason::Anomalies { illegal, .. } => table::ANOMALIES.at(illegal as f64),
+        }
+    }
+
     /// Stable name in results, suites and the documentation.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        match self {
-            Reason::ClientLimited { .. } => "client-limited",
-            Reason::HarnessShare { .. } => "harness-share",
-            Reason::MissedSchedule { .. } => "missed-schedule",
-            Reason::ClientStalled { .. } => "client-stalled",
-            Reason::LateSends { .. } => "late-sends",
-            Reason::UnexpectedMisses { .. } => "unexpected-misses",
-            Reason::ErrorRatio { .. } => "error-ratio",
-            Reason::TooFewSamples { .. } => "too-few-samples",
-            Reason::TooShort { .. } => "too-short",
-            Reason::CutShort { .. } => "cut-short",
-            Reason::Drift { .. } => "drift",
-            Reason::NeverSettled { .. } => "never-settled",
-            Reason::Incomplete { .. } => "incomplete",
-            Reason::DebugBuild => "debug-build",
-            Reason::LittlesLaw { .. } => "littles-law",
-            Reason::IdleClients { .. } => "idle-clients",
-            Reason::OtherLoad { .. } => "other-load",
-            Reason::WaitedToRun { .. } => "waited-to-run",
-            Reason::Disturbed { .. } => "disturbed",
-            Reason::Scaled { .. } => "scaled",
-            Reason::AgentLost { .. } => "agent-lost",
-            Reason::ServerEnded { .. } => "server-ended",
-            Reason::TestbedGone => "testbed-gone",
-            Reason::AgentUnlike { .. } => "agent-unlike",
-            Reason::BeginLate { .. } => "begin-late",
-            Reason::ClocksUncertain { .. } => "clocks-uncertain",
-            Reason::Steered { .. } => "steered",
-            Reason::Unjudged { .. } => "unjudged",
-            Reason::OtherRun { .. } => "other-run",
-            Reason::Anomalies { .. } => "anomalies",
-        }
+        self.record().id
     }
 
-    /// The thresholds. Reasons that are facts (a debug build) have bounds that their figure crosses.
+    /// Returns true if its figure has crossed a bound: else it is no reason at all.
     #[must_use]
-    pub fn bounds(&self) -> Bounds {
-        match self {
-            Reason::ClientLimited { .. } => Bounds::suspect_above(0.90),
-            Reason::HarnessShare { .. } => Bounds::suspect_above(0.20),
-            Reason::MissedSchedule { .. } => Bounds::above(0.001, 0.05),
-            Reason::ClientStalled { .. } | Reason::BeginLate { .. } => Bounds::above(0.01, 0.05),
-            Reason::LateSends { .. } => Bounds::above(0.10, 0.50),
-            Reason::UnexpectedMisses { expected: Some(hits), .. } => {
-                Bounds::above(1.0 - hits, 1.0 - hits / 2.0)
-            }
-            Reason::UnexpectedMisses { expected: None, .. } => Bounds::above(0.001, 0.01),
-            Reason::ErrorRatio { .. } => Bounds::above(0.001, 0.05),
-            Reason::TooFewSamples { .. } => {
-                Bounds { remark: Some(10_000.0), ..Bounds::suspect_below(1_000.0) }
-            }
-            Reason::TooShort { .. } => Bounds::suspect_below(1.0),
-            Reason::CutShort { .. } => Bounds::above(0.0, 1.0),
-            Reason::Drift { .. } => Bounds::suspect_above(0.20),
-            Reason::NeverSettled { .. } => {
-                Bounds { remark: Some(0.10), ..Bounds::suspect_above(0.20) }
-            }
-            Reason::Incomplete { .. } => {
-                Bounds { below: true, invalid: Some(1.0), ..Bounds::default() }
-            }
-            Reason::DebugBuild
-            | Reason::OtherRun { .. }
-            | Reason::AgentLost { .. }
-            | Reason::TestbedGone
-            | Reason::ServerEnded { in_faults: false, .. } => {
-                Bounds { invalid: Some(0.0), ..Bounds::default() }
-            }
-            Reason::LittlesLaw { .. } => Bounds { invalid: Some(1.01), ..Bounds::default() },
-            Reason::IdleClients { .. } => Bounds::suspect_below(0.50),
-            Reason::OtherLoad { .. } | Reason::WaitedToRun { .. } => {
-                Bounds::suspect_above(IDLE_OTHER_LOAD)
-            }
-            // Two thirds themselves count.
-            Reason::AgentUnlike { .. } => Bounds::suspect_above(0.66),
-            Reason::ClocksUncertain { .. } => Bounds::suspect_above(0.25),
-            Reason::Disturbed { .. } => Bounds::above(IDLE_STEAL, 0.10),
-            Reason::Scaled { .. } | Reason::Unjudged { .. } | Reason::Steered { .. } => {
-                Bounds::suspect_above(0.0)
-            }
-            Reason::Anomalies { .. } | Reason::ServerEnded { in_faults: true, .. } => {
-                Bounds { remark: Some(0.0), ..Bounds::default() }
-            }
-        }
-    }
-
-    /// The figure that is held against [`Reason::bounds`], and its unit.
-    #[must_use]
-    pub fn figure(&self) -> (f64, Unit) {
-        match *self {
-            Reason::ClientLimited { busy, .. } => (busy, Unit::Share),
-            Reason::HarnessShare { outside } => (outside, Unit::Share),
-            Reason::MissedSchedule { offered, started, .. } => {
-                (share(offered.saturating_sub(started), offered), Unit::Share)
-            }
-            Reason::ClientStalled { still, span, .. } => {
-                (still.total.as_secs_f64() / span.as_secs_f64().max(1e-9), Unit::Share)
-            }
-            Reason::LateSends { lag_p99, response_p99 } => {
-                (share(lag_p99, response_p99), Unit::Share)
-            }
-            Reason::UnexpectedMisses { missed, reads, .. } => (share(missed, reads), Unit::Share),
-            Reason::ErrorRatio { failed, completed, .. } => (share(failed, completed), Unit::Share),
-            Reason::TooFewSamples { samples, .. } => (samples as f64, Unit::Count),
-            Reason::TooShort { span } => (span.as_secs_f64(), Unit::Seconds),
-            Reason::CutShort { stopped } => (cut(stopped), Unit::Count),
-            Reason::Drift { first, second } => ((second - first).abs() / first, Unit::Share),
-            Reason::NeverSettled { trend } => (trend.abs(), Unit::Share),
-            Reason::Incomplete { ended, planned } => (share(ended, planned), Unit::Share),
-            Reason::DebugBuild | Reason::ServerEnded { .. } | Reason::TestbedGone => {
-                (1.0, Unit::Count)
-            }
-            Reason::LittlesLaw { in_flight, clients }
-            | Reason::IdleClients { in_flight, clients } => {
-                (in_flight / f64::from(clients), Unit::Share)
-            }
-            Reason::OtherLoad { others } => (others, Unit::Share),
-            Reason::WaitedToRun { clients, servers, .. } => {
-                (servers.map_or(clients, |servers| clients.max(servers)), Unit::Share)
-            }
-            Reason::Disturbed { steal } => (steal, Unit::Share),
-            Reason::Scaled { scale } => (scale, Unit::Share),
-            Reason::AgentLost { ref agents, .. } => (agents.len() as f64, Unit::Count),
-            Reason::AgentUnlike { unlike, intervals, .. } => {
-                (unlike as f64 / intervals.max(1) as f64, Unit::Share)
-            }
-            Reason::BeginLate { late, span, .. } => {
-                (late.as_secs_f64() / span.as_secs_f64().max(1e-9), Unit::Share)
-            }
-            Reason::ClocksUncertain { off, of, .. } => {
-                (off.as_secs_f64() / of.as_secs_f64(), Unit::Share)
-            }
-            Reason::Steered { changes } => (changes as f64, Unit::Count),
-            Reason::Unjudged { unknown, .. } => (unknown as f64, Unit::Count),
-            Reason::OtherRun { values, .. } => (values as f64, Unit::Count),
-            Reason::Anomalies { illegal, .. } => (illegal as f64, Unit::Count),
-        }
-    }
-
-    /// The bound that was crossed; `None` if the figure is good, which is then no reason at all.
-    #[must_use]
-    pub fn threshold(&self) -> Option<f64> {
-        self.bounds().crossed_by(self.figure().0).map(|(_, bound)| bound)
+    pub fn holds(&self) -> bool {
+        self.record().crossed().is_some()
     }
 
     /// How much it takes away: [`Level::Valid`] for a remark.
     #[must_use]
     pub fn level(&self) -> Level {
-        self.bounds().crossed_by(self.figure().0).map_or(Level::Valid, |(level, _)| level)
+        self.record().crossed().map_or(Level::Valid, |(level, _)| level)
     }
 
     /// What was found, in one sentence.
@@ -491,25 +412,8 @@ impl Reason {
         }
     }
 
-    /// The client, or its machine, may be why the store did no better.
-    #[must_use]
-    pub fn is_of_the_client(&self) -> bool {
-        match self {
-            Reason::MissedSchedule { offered, started, own, .. } => {
-                own.explained(*started, offered.saturating_sub(*started)) >= 0.5
-            }
-            Reason::ClientStalled { .. }
-            | Reason::LateSends { .. }
-            | Reason::BeginLate { .. }
-            | Reason::OtherLoad { .. }
-            | Reason::WaitedToRun { .. }
-            | Reason::Disturbed { .. } => true,
-            _ => false,
-        }
-    }
-
     fn percent(&self) -> String {
-        percent(self.figure().0)
+        percent(self.record().figure)
     }
 
     fn absent_text(&self) -> String {
@@ -536,12 +440,35 @@ impl Reason {
 }
 
 /// A cut by the store itself weighs more than one by the clock or the user.
-fn cut(stopped: StopReason) -> f64 {
-    match stopped {
-        StopReason::Requests | StopReason::Duration => 0.0,
-        StopReason::TimeLimit | StopReason::Interrupted => 1.0,
-        StopReason::StoreLost | StopReason::AgentLost => 2.0,
+fn cut(stopped: StopReason) -> ReasonRecord {
+    let (figure, cause) = match stopped {
+        StopReason::Requests | StopReason::Duration => (0.0, Cause::Plan),
+        StopReason::TimeLimit => (1.0, Cause::Plan),
+        StopReason::Interrupted => (1.0, Cause::User),
+        StopReason::StoreLost => (2.0, Cause::Store),
+        StopReason::AgentLost => (2.0, Cause::Agents),
+    };
+    table::CUT_SHORT.at(figure).caused_by(cause)
+}
+
+/// The client is blamed where its own delays can explain half of what it missed.
+fn missed_schedule(started: u64, missed: u64, offered: u64, own: OwnDelays) -> ReasonRecord {
+    let record = table::MISSED_SCHEDULE.at(share(missed, offered));
+    match own.explained(started, missed) >= 0.5 {
+        true => ReasonRecord { cause: Cause::Client, excuses_store: true, ..record },
+        false => record,
     }
+}
+
+/// Misses are held to the share of hits that the suite expects, if it does.
+fn misses(expected: Option<f64>, after_end: bool) -> ReasonRecord {
+    let record = if after_end { table::MISSES_AFTER_END } else { table::UNEXPECTED_MISSES };
+    let of = |hits: f64| Bounds::above(1.0 - hits, 1.0 - hits / 2.0);
+    ReasonRecord { bounds: expected.map_or(record.bounds, of), ..record }
+}
+
+fn part(of: Duration, whole: Duration) -> f64 {
+    of.as_secs_f64() / whole.as_secs_f64().max(1e-9)
 }
 
 fn share(part: u64, whole: u64) -> f64 {

@@ -9,7 +9,7 @@ mod plan;
 mod slowness;
 mod values;
 
-pub use action::NodeAction;
+pub use action::{ActionFailure, NodeAction};
 pub use aim::{NodeSelector, Whom};
 pub use cut::{CutFrom, Sides, Way};
 pub use kind::disk::{

@@ -271,7 +271,7 @@ pub fn late_begin(members: &[Member], span: Duration) -> Option<Reason> {
     let last = members.iter().filter_map(|member| Some((member.begun_late()?, member)));
     let (late, last) = last.max_by_key(|(late, _)| *late)?;
     let reason = Reason::BeginLate { agent: last.called(), late, span };
-    (late >= LATE && reason.threshold().is_some()).then_some(reason)
+    (late >= LATE && reason.holds()).then_some(reason)
 }
 
 /// Says whose worker the limit was.

@@ -81,7 +81,7 @@ impl Fleet {
         let slot = Duration::from_nanos(SLOT);
         let of = if phase.faults.is_empty() { interval } else { slot };
         let reason = Reason::ClocksUncertain { agent: worst.called(), off, of };
-        reason.threshold().map(|_| reason)
+        reason.holds().then_some(reason)
     }
 
     /// What was known is forgotten: clocks drift.

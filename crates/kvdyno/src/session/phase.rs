@@ -11,7 +11,7 @@ use kvdyno_core::measure::{
 use kvdyno_core::store::{ErrorClass, Threading, Work};
 use kvdyno_core::verdict::{Evidence, Reason, judge_phase};
 use kvdyno_core::workload::PhasePlan;
-use kvdyno_core::workload::fault::{Fate, POWER};
+use kvdyno_core::workload::fault::POWER;
 use kvdyno_report::account::outages;
 use kvdyno_report::events::fold::Fold;
 use kvdyno_report::events::{Event, LoadEnded, used};
@@ -161,7 +161,7 @@ impl Session<'_> {
         self.ran.push(Ran { plan: phase.clone(), issued, stopped: measure.stopped });
         self.name_writers(&mut measure);
         let summary = resources.as_ref().map(|resources| &resources.summary);
-        self.was_ended |= told.faults.iter().any(ends_a_process);
+        self.was_ended |= told.faults.iter().any(FaultResult::ends_processes);
         let outages = outages(&measure, &told.faults);
         let names = self.node_processes.names();
         let ended = EndedServer::all(told.ended, &names, resources.as_ref(), measure.start);
@@ -361,12 +361,6 @@ fn note_repairs(not_back: &mut BTreeMap<String, String>, phase: &str, faults: &[
             }
         }
     }
-}
-
-/// Returns true if what was done to a node ended its processes, by a cut of power or otherwise.
-fn ends_a_process(fault: &FaultResult) -> bool {
-    let fate = fault.kind().filter(|_| fault.error.is_none()).map(|kind| kind.fate);
-    matches!(fate, Some(Fate::Ended | Fate::Renewed))
 }
 
 fn only_inserts(phase: &PhasePlan) -> bool {

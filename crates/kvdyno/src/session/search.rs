@@ -130,7 +130,9 @@ impl Session<'_> {
             let plan = PhasePlan { label, ..probe(phase, self.next_index(), name, asked, length) };
             let (result, reasons) = self.try_one(&plan, purpose.name(), output)?;
             let mut met = met(&order.conditions, &result, may_forget);
-            if met.seen == Seen::Misses && reasons.iter().any(Reason::is_of_the_client) {
+            if met.seen == Seen::Misses
+                && reasons.iter().any(|reason| reason.record().excuses_store)
+            {
                 met.seen = Seen::Unclear;
             }
             if confirms && met.seen == Seen::Meets {
@@ -202,16 +204,14 @@ fn counts(most: u32, threading: Threading) -> Vec<u32> {
 /// limit, or with the machine at other work.
 fn spoilt(probes: &[(ProbeResult, Vec<Reason>)], missed: Option<f64>) -> Option<String> {
     let at_limit = |reason: &&Reason| {
-        matches!(reason, Reason::ClientLimited { .. }) || reason.is_of_the_client()
+        matches!(reason, Reason::ClientLimited { .. }) || reason.record().excuses_store
     };
-    let missed_it = |probe: &ProbeResult| {
-        probe.asked == missed && probe.seen.as_deref().is_some_and(|seen| seen != "meets")
-    };
+    let missed_it =
+        |probe: &ProbeResult| probe.asked == missed && probe.seen.is_some() && !probe.met();
     let (probe, reasons) = probes.iter().rev().find(|(probe, _)| missed_it(probe))?;
     let Some(reason) = reasons.iter().find(at_limit) else {
-        let unclear = probe.seen.as_deref() == Some("unclear");
         let why = &probe.why;
-        return unclear.then(|| {
+        return probe.is_unclear().then(|| {
             format!("the machine may be why that was missed, so the store may carry more: {why}")
         });
     };
@@ -223,7 +223,7 @@ fn spoilt(probes: &[(ProbeResult, Vec<Reason>)], missed: Option<f64>) -> Option<
     Some(format!(
         "{why} when that was missed, so the store may carry more: {}; {}",
         reason.text(),
-        reason.advice()
+        reason.record().advice
     ))
 }
 

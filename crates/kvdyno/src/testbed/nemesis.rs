@@ -7,7 +7,6 @@ mod first_fault;
 mod looking_back;
 
 use std::collections::BTreeSet;
-use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -17,12 +16,12 @@ use std::time::{Duration, Instant};
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::measure::{Nanos, now};
 use kvdyno_core::workload::fault::{
-    ADD, Condition, Fate, FaultPlan, Harm, NodeAction, NodeFault, NodeSelector,
+    ADD, ActionFailure, Condition, Fate, FaultPlan, Harm, NodeAction, NodeFault, NodeSelector,
 };
 use kvdyno_core::workload::{PhasePlan, Random};
 use kvdyno_report::events::Event;
 use kvdyno_report::events::stream::Stream;
-use kvdyno_report::result::{CutResult, FaultResult, MOVE_RECORDS, SteeredResult};
+use kvdyno_report::result::{CutResult, FaultResult, MOVE_RECORDS, SteeredResult, mark_dark};
 use kvdyno_testbed::{CutFigures, NodeDescription, Role, TestbedError};
 
 use super::NodeProcesses;
@@ -206,6 +205,7 @@ impl Hand {
         for newcomer in self.newcomers.account() {
             self.tell_of(newcomer);
         }
+        mark_dark(&mut self.done);
         let absent = self.stretch.map_or_else(Vec::new, Stretch::absent);
         Deeds { done: self.done, by_hand: self.by_hand, absent }
     }
@@ -271,7 +271,7 @@ impl Hand {
                 Some(_) => "the phase was over before its condition held, or its time came",
                 None => "the phase was over before its time came",
             };
-            self.note(what, &[], now(), &TestbedError::Node(why.to_owned()));
+            self.note(what, &[], now(), (why.to_owned(), ActionFailure::Other));
         }
     }
 
@@ -381,7 +381,7 @@ impl Hand {
                     self.disturb(number, fault, &aimed);
                 }
             }
-            Err(error) => self.note(what, &[], began, &error),
+            Err(error) => self.note(what, &[], began, failed(&error)),
         }
     }
 
@@ -442,7 +442,7 @@ impl Hand {
                 self.node_processes.look(&self.keeper);
                 self.join(node);
             }
-            Err(error) => self.note(what, &[], began, &error),
+            Err(error) => self.note(what, &[], began, failed(&error)),
         }
     }
 
@@ -455,7 +455,7 @@ impl Hand {
         match self.newcomers.take_in(&node, address.as_deref()) {
             Ok(None) => {}
             Ok(used) => self.tell(FaultResult { used, ..self.deed(what, &node, None, began) }),
-            Err(error) => self.note(what, &[(node, None)], began, &error),
+            Err(error) => self.note(what, &[(node, None)], began, (error, ActionFailure::Other)),
         }
     }
 
@@ -468,7 +468,9 @@ impl Hand {
                     added.used = Some(share);
                 }
             }
-            Err(why) => self.note(TAKE_RECORDS, &[(node, None)], now(), &why),
+            Err(why) => {
+                self.note(TAKE_RECORDS, &[(node, None)], now(), (why, ActionFailure::Other))
+            }
         }
     }
 
@@ -513,7 +515,7 @@ impl Hand {
                 true
             }
             Err(error) => {
-                self.note(what, aimed, began, &error);
+                self.note(what, aimed, began, failed(&error));
                 false
             }
         }
@@ -556,15 +558,20 @@ impl Hand {
         what: &'static str,
         aimed: &[(String, Option<Role>)],
         began: Nanos,
-        error: &dyn Display,
+        (error, failure): (String, ActionFailure),
     ) {
-        let error = Some(error.to_string());
+        let (error, failure) = (Some(error), Some(failure));
         let nobody = [(String::new(), None)];
         for (node, role) in if aimed.is_empty() { &nobody[..] } else { aimed } {
             let deed = self.deed(what, node, *role, began);
-            self.tell(FaultResult { error: error.clone(), ..deed });
+            self.tell(FaultResult { error: error.clone(), failure, ..deed });
         }
     }
+}
+
+/// Why something could not be done, in words and by its kind.
+fn failed(error: &TestbedError) -> (String, ActionFailure) {
+    (error.to_string(), error.failure())
 }
 
 fn cut_result(of: CutFigures) -> CutResult {

@@ -1,10 +1,11 @@
 //! The one list of what is told of a fault: the terminal's table and the page are made from it.
 
+use crate::cell::{Cell, Recovery};
 use crate::result::{
     BacklogAccount, CopiesAccount, DifferingRecord, FaultAccount, LostWrite, SideAccount,
     StaleAccount, ThroughputRecovery, Undecided, WriteAccount,
 };
-use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
+use kvdyno_core::ground::numbers::{duration_text, grouped};
 
 /// A column of the account.
 pub(crate) struct AccountLine {
@@ -12,8 +13,8 @@ pub(crate) struct AccountLine {
     pub label: &'static str,
     /// What it is, for the page's hints.
     pub meaning: &'static str,
-    /// The value; `-` where there is none.
-    pub text: fn(&FaultAccount, &SideAccount) -> String,
+    /// The value.
+    pub cell: fn(&FaultAccount, &SideAccount) -> Cell,
 }
 
 /// Every column after the fault, its time and the kind of operations.
@@ -21,114 +22,97 @@ pub(crate) const ACCOUNT_LINES: [AccountLine; 13] = [
     AccountLine {
         label: "OK",
         meaning: "operations that succeeded from the fault to the next one, from a repair to whatever was done next",
-        text: |_, side| grouped(side.ok as f64),
+        cell: |_, side| Cell::Count(side.ok),
     },
     AccountLine {
         label: "Failed",
         meaning: "operations surely not applied",
-        text: |_, side| grouped(side.failed as f64),
+        cell: |_, side| Cell::Count(side.failed),
     },
     AccountLine {
         label: "Unclear",
         meaning: "operations perhaps applied: indeterminate",
-        text: |_, side| grouped(side.indeterminate as f64),
+        cell: |_, side| Cell::Count(side.indeterminate),
     },
     AccountLine {
         label: "First err",
         meaning: "from the fault to the first error",
-        text: |_, side| time(side.first_error_ns),
+        cell: |_, side| Cell::of(side.first_error_ns, Cell::Time),
     },
     AccountLine {
         label: "Last err",
         meaning: "from the fault to the last error",
-        text: |_, side| time(side.last_error_ns),
+        cell: |_, side| Cell::of(side.last_error_ns, Cell::Time),
     },
     AccountLine {
         label: "No success",
         meaning: "longest time without success that the fault began; - where an earlier one's went on",
-        text: |_, side| time(side.unavailable_ns),
+        cell: |_, side| Cell::of(side.unavailable_ns, Cell::Time),
     },
     AccountLine {
         label: "Asked/s",
         meaning: "requests that fell due a second after the fault; only with open arrivals",
-        text: |_, side| side.asked_rate.map_or("-".to_owned(), significant),
+        cell: |_, side| Cell::of(side.asked_rate, Cell::Rate),
     },
     AccountLine {
         label: "Former/s",
         meaning: "operations that succeeded a second before the first fault, once the load was level with its schedule",
-        text: |_, side| side.former_rate.map_or("-".to_owned(), significant),
+        cell: |_, side| Cell::of(side.former_rate, Cell::Rate),
     },
     AccountLine {
         label: "Rate back",
         meaning: "from the fault until a window of up to 10 s began in which throughput was as in such windows before the first fault; unaffected: the first one was",
-        text: |_, side| side.throughput.as_ref().map_or("-".to_owned(), rate_back),
+        cell: |_, side| Cell::of(side.throughput.as_ref(), rate_back),
     },
     AccountLine {
         label: "Later dips",
         meaning: "after that: dips below half of the throughput that are longer than those before the first fault, and the longest of them",
-        text: |_, side| side.throughput.as_ref().map_or("-".to_owned(), later_dips),
+        cell: |_, side| Cell::of(side.throughput.as_ref(), later_dips),
     },
     AccountLine {
         label: "Drained",
         meaning: "from the fault until the backlog was answered: what had fallen due and not ended was as little as before, and no more of it was refused; only with open arrivals, reads and writes together",
-        text: |fault, _| fault.backlog.as_ref().map_or("-".to_owned(), drained),
+        cell: |fault, _| Cell::of(fault.backlog.as_ref(), drained),
     },
     AccountLine {
         label: "Given up",
         meaning: "until then: requests that were due and ended without success",
-        text: |fault, _| match fault.backlog {
+        cell: |fault, _| match fault.backlog {
             Some(BacklogAccount { given_up: given_up @ 1.., window_ns: 1.., .. }) => {
-                grouped(given_up as f64)
+                Cell::Count(given_up)
             }
-            _ => "-".to_owned(),
+            _ => Cell::Nothing,
         },
     },
     AccountLine {
         label: "Latency back",
         meaning: "from the fault until a window of up to 10 s began in which no larger share of the operations took more than twice the former 99th percentile than before the first fault",
-        text: |_, side| {
+        cell: |_, side| {
             let told = side.latency.as_ref();
-            told.map_or("-".to_owned(), |told| back(told.undecided, told.after_ns, told.watched_ns))
+            Cell::of(told, |told| back(told.undecided, told.after_ns, told.watched_ns))
         },
     },
 ];
 
-fn time(ns: Option<u64>) -> String {
-    ns.map_or("-".to_owned(), |ns| match ns {
-        0 => "0".to_owned(),
-        ns => duration_text(ns as f64),
-    })
+/// When something was as before; `watched_ns`: the last time at which it could have been seen to be.
+fn back(undecided: Option<Undecided>, after_ns: Option<u64>, watched_ns: u64) -> Cell {
+    Cell::Recovery(Recovery { undecided, after_ns, watched_ns, unaffected: "unaffected" })
 }
 
-/// When something was as before; `watched`: the last time at which it could have been seen to be.
-fn back(undecided: Option<Undecided>, after: Option<u64>, watched: u64) -> String {
-    match (undecided, after) {
-        (Some(_), _) => "not decided".to_owned(),
-        (None, Some(0)) => "unaffected".to_owned(),
-        (None, Some(after)) => time(Some(after)),
-        (None, None) => format!("> {}", duration_text(watched as f64)),
-    }
-}
-
-fn rate_back(told: &ThroughputRecovery) -> String {
+fn rate_back(told: &ThroughputRecovery) -> Cell {
     back(told.undecided, told.of(1.0).flatten(), told.watched_ns)
 }
 
-fn later_dips(told: &ThroughputRecovery) -> String {
-    match told.longest_later_dip {
-        Some(longest) => {
-            format!("{} (≤ {})", told.later_dips, duration_text(longest.length_ns as f64))
-        }
-        None => "-".to_owned(),
-    }
+fn later_dips(told: &ThroughputRecovery) -> Cell {
+    Cell::of(told.longest_later_dip, |longest| Cell::Dips(told.later_dips, longest))
 }
 
-fn drained(told: &BacklogAccount) -> String {
-    match told {
+fn drained(told: &BacklogAccount) -> Cell {
+    let BacklogAccount { undecided, answered_ns: after_ns, watched_ns, window_ns, .. } = *told;
+    match (window_ns, undecided) {
         // As results of earlier versions have it.
-        BacklogAccount { window_ns: 0, undecided: None, .. } => "-".to_owned(),
-        BacklogAccount { undecided: None, answered_ns: Some(0), .. } => "no backlog".to_owned(),
-        told => back(told.undecided, told.answered_ns, told.watched_ns),
+        (0, None) => Cell::Nothing,
+        _ => Cell::Recovery(Recovery { undecided, after_ns, watched_ns, unaffected: "no backlog" }),
     }
 }
 
@@ -136,18 +120,18 @@ fn drained(told: &BacklogAccount) -> String {
 pub(crate) const PLACE_LABELS: [&str; 3] = ["Fault", "At", "Of"];
 
 /// The rows of a phase's account.
-pub(crate) fn rows(accounts: &[FaultAccount]) -> Vec<Vec<String>> {
+pub(crate) fn rows(accounts: &[FaultAccount]) -> Vec<Vec<Cell>> {
     let mut rows = Vec::new();
     for fault in accounts {
         for (number, (name, side)) in fault.sides().enumerate() {
             // What is the same for both stands once.
             let place = match number {
-                0 => [fault.name(), format!("{:.3} s", fault.began_ns as f64 / 1e9)],
-                _ => [String::new(), String::new()],
+                0 => [Cell::Text(fault.name()), Cell::Moment(fault.began_ns)],
+                _ => [Cell::Text(String::new()), Cell::Text(String::new())],
             };
             let mut row = Vec::from(place);
-            row.push(name.to_owned());
-            row.extend(ACCOUNT_LINES.iter().map(|line| (line.text)(fault, side)));
+            row.push(Cell::Text(name.to_owned()));
+            row.extend(ACCOUNT_LINES.iter().map(|line| (line.cell)(fault, side)));
             rows.push(row);
         }
     }

@@ -5,6 +5,7 @@ use kvdyno_core::verify::Behind;
 use kvdyno_core::workload::{Arrival, GroupPlan, Kind};
 
 use super::*;
+use crate::cell::Cell;
 use crate::sample;
 
 const SECOND: u64 = 1_000_000_000;
@@ -120,7 +121,7 @@ fn an_outage_is_told_to_the_slot() {
     assert_eq!(throughput(side).of(1.0), Some(Some(0)));
     assert_eq!(side.latency.unwrap().after_ns, Some(0));
     let row = &lines::rows(&accounts)[1];
-    assert_eq!(row.iter().filter(|cell| *cell == "unaffected").count(), 2, "{row:?}");
+    assert_eq!(row.iter().filter(|cell| cell.text() == "unaffected").count(), 2, "{row:?}");
 }
 
 #[test]
@@ -156,9 +157,10 @@ fn what_does_not_come_back_is_not_said_to() {
     let after: Vec<_> = throughput(side).shares.iter().map(|told| told.after_ns).collect();
     assert_eq!(after, [Some(0), None, None, None, None, None]);
     let row = &lines::rows(&account)[0];
-    assert_eq!(row[..3], ["kill node-1", "10.000 s", "writes"]);
+    let words = |text: &str| Cell::Text(text.to_owned());
+    assert_eq!(row[..3], [words("kill node-1"), Cell::Moment(10 * SECOND), words("writes")]);
     // Half of what was watched is the window.
-    assert!(row.contains(&"> 10.0 s".to_owned()), "{row:?}");
+    assert!(row.iter().any(|cell| cell.text() == "> 10.0 s"), "{row:?}");
 }
 
 #[test]
@@ -186,7 +188,8 @@ fn a_level_is_never_that_of_a_load_that_catches_up() {
     assert_eq!(backlog.most, 2_400);
     assert_eq!(backlog.answered_ns, None, "there is more than falls due in a tenth of a second");
     let row = &lines::rows(&account)[0];
-    assert_eq!(row[9..13], ["1,000", "-", "not decided", "-"]);
+    assert_eq!((&row[9], &row[10]), (&Cell::Rate(1_000.0), &Cell::Nothing));
+    assert_eq!((row[11].text().as_str(), &row[12]), ("not decided", &Cell::Nothing));
 }
 
 #[test]

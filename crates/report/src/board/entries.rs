@@ -5,13 +5,16 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
+use kvdyno_core::evidence::EvidenceStatus;
 use kvdyno_core::verdict::ConditionFigure;
 use serde_json::Value;
 
 use super::evidence::{CutEvidence, ShownElsewhere};
 use crate::compare::{ComparedSide, Samples, store_key};
 use crate::files::{INTERVALS_FILE, REPORT_FILE};
-use crate::result::{HistogramError, Level, PhaseResult, RESULT_FILE, RunResult, Status, StoreRun};
+use crate::result::{
+    CapacityResult, HistogramError, Level, PhaseResult, RESULT_FILE, RunResult, Status, StoreRun,
+};
 use crate::view::main_row;
 use crate::wording::{difference_stamp, promises};
 
@@ -223,7 +226,11 @@ impl Found {
                 let errors = errors(&samples, number, phase);
                 entries.push(Entry { number, ..self.entry(run, phase, errors)? });
             }
-            for search in run.capacity.iter().filter(|search| search.carried.is_some()) {
+            let is_shown = |search: &&CapacityResult| {
+                let [met, _] = crate::evidence::of_search(run, search);
+                met.status() == EvidenceStatus::Confirmed
+            };
+            for search in run.capacity.iter().filter(is_shown) {
                 let rate = search.carried.map(|value| Figure { value, interval: None });
                 let phase = format!("{} ({})", search.phase, search.conditions);
                 entries.push(Entry {

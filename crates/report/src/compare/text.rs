@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use crate::evidence;
 use crate::junit::{Case, CaseOutcome, JunitSuite};
 
 use crate::markdown::escaped;
@@ -240,7 +241,8 @@ pub fn junit(report: &Report) -> String {
             cases.push(Case::new(&gate.phase, &format!("not {}", gate.condition), ending));
         }
         for claim in &comparison.claims {
-            let ending = CaseOutcome::of(claim.standing.status(), true, reasons(claim));
+            let outcome = evidence::outcome(claim.standing.status(), true);
+            let ending = CaseOutcome::of(outcome, reasons(claim));
             cases.push(Case::new("claims", &claim.says, ending));
         }
         let alone = Report {

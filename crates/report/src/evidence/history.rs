@@ -19,11 +19,11 @@ pub(super) struct History<'a> {
 
 /// The class of a fault that was done; none of repairs, and of what was not done.
 pub(super) fn class_of(fault: &FaultResult) -> Option<FaultClass> {
-    let kind = fault.kind().filter(|_| fault.error.is_none())?;
-    Some(match kind.fate {
-        _ if *kind == POWER => FaultClass::PowerLoss,
-        Fate::Ended | Fate::Renewed => FaultClass::ProcessEnd,
-        Fate::Untouched | Fate::Paused | Fate::Resumed | Fate::Left => FaultClass::Running,
+    fault.kind().filter(|_| fault.error.is_none())?;
+    Some(match fault.ends_processes() {
+        true if is_cut(fault) => FaultClass::PowerLoss,
+        true => FaultClass::ProcessEnd,
+        false => FaultClass::Running,
     })
 }
 
@@ -161,25 +161,16 @@ fn fresh_writes(phase: &PhaseResult) -> Option<u64> {
     inserts.or(deletes).map(|_| inserts.unwrap_or(0).saturating_add(deletes.unwrap_or(0)))
 }
 
-/// Most nodes that were dark at one moment: from when a fault of this kind was done until the node was started again.
+/// Most nodes that were dark at one moment because of faults of this kind.
 fn dark_together(phase: &PhaseResult, is_of: fn(&FaultResult) -> bool) -> u64 {
-    let done = || phase.faults.iter().filter(|fault| fault.error.is_none());
-    let serves_again = |node: &str, after: u64| {
-        let begun = done().filter(|again| again.node == node && again.what == Repair::Start.told());
-        begun.map(|again| again.began_ns).filter(|began| *began >= after).min()
-    };
-    let dark: Vec<(&str, u64, u64)> = done()
-        .filter(|fault| is_of(fault))
-        .map(|fault| {
-            let from = fault.ended_ns.max(fault.began_ns);
-            (fault.node.as_str(), from, serves_again(&fault.node, from).unwrap_or(u64::MAX))
-        })
-        .collect();
+    let of_kind = phase.faults.iter().filter(|fault| is_of(fault));
+    let dark: Vec<_> =
+        of_kind.filter_map(|fault| Some((fault.node.as_str(), fault.dark?))).collect();
     let at = |moment: u64| {
-        let then = dark.iter().filter(|(_, from, until)| *from <= moment && moment < *until);
-        then.map(|(node, ..)| node).collect::<BTreeSet<_>>().len() as u64
+        let then = dark.iter().filter(|(_, span)| span.covers(moment));
+        then.map(|(node, _)| node).collect::<BTreeSet<_>>().len() as u64
     };
-    dark.iter().map(|(_, from, _)| at(*from)).max().unwrap_or(0)
+    dark.iter().map(|(_, span)| at(span.from_ns)).max().unwrap_or(0)
 }
 
 /// Returns true if a later fault ended the process of the node, so that there was nothing left to put right: a process

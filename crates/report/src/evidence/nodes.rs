@@ -1,10 +1,14 @@
-//! The evidence that nodes served again by themselves after what was done to them.
+//! The evidence that nodes served again by themselves after what was done to them, and that the store served meanwhile.
 
 use kvdyno_core::evidence::{Claimed, Evidence, FaultModel, Reason, ViolationKind};
-use kvdyno_core::workload::fault::{RESTART, Repair};
+use kvdyno_core::workload::fault::{ActionFailure, RESTART, Repair};
 
 use super::history::History;
-use crate::result::FaultResult;
+use super::undone;
+use crate::result::{FaultResult, PhaseResult, SideAccount, is_repair};
+
+/// A shorter stretch without success is a hiccup.
+const SHORTEST_DOWNTIME_NS: u64 = 100_000_000;
 
 /// After each fault the nodes came back by themselves; `None` where no node was started again.
 pub(super) fn came_back(history: &History<'_>) -> Option<Evidence> {
@@ -13,7 +17,7 @@ pub(super) fn came_back(history: &History<'_>) -> Option<Evidence> {
     let all = history.run.phases.iter().flat_map(|phase| &phase.faults);
     evidence.kept = all.filter(|fault| is_start(fault) && fault.error.is_none()).count() as u64;
     for (at, repair) in history.failed_repairs(phases) {
-        if history.machine_failed(at) {
+        if history.machine_failed(at) || repair.failure == Some(ActionFailure::Machine) {
             evidence.excuse(Reason::MachineFailed, ViolationKind::NotBack, 1, &[]);
             continue;
         }
@@ -28,9 +32,41 @@ pub(super) fn came_back(history: &History<'_>) -> Option<Evidence> {
     tried.then_some(evidence)
 }
 
-/// The node was started, and its process ended or refused to serve. What a keeper says of it is words.
-pub(super) fn ended_by_itself(repair: &FaultResult) -> bool {
-    repair.error.as_ref().is_some_and(|error| error.contains(" ended at once ("))
+/// Through each fault of a phase operations went on to succeed: what reads and writes did from it to the next one. No store
+/// promises it, so this refutes nothing. `None` where no fault was planned.
+pub(super) fn no_downtime(phase: &PhaseResult) -> Option<Evidence> {
+    let mut faults = phase.faults.iter().filter(|fault| !fault.repairs());
+    let mut evidence = Evidence::of(Claimed::NoDowntime, Some(&phase.name), None);
+    faults.next()?;
+    for fault in phase.account.iter().filter(|account| !is_repair(&account.what)) {
+        evidence.exposure.moments += 1;
+        let was_down: Vec<Option<bool>> = fault.sides().map(|(_, side)| was_down(side)).collect();
+        match was_down.contains(&Some(true)) {
+            true => evidence.violate(ViolationKind::Down, 1, &[]),
+            false if was_down.is_empty() || was_down.contains(&None) => {
+                evidence.leave(Reason::NotKnown, 1);
+            }
+            false => evidence.kept += 1,
+        }
+    }
+    if undone(phase).is_some() {
+        evidence.bar(Reason::FaultNotDone);
+    }
+    Some(evidence)
+}
+
+/// Returns true if nothing succeeded for a while that the fault began, which was not so before; `None` where that cannot be
+/// told.
+fn was_down(side: &SideAccount) -> Option<bool> {
+    let throughput = side.throughput.as_ref().filter(|told| told.undecided.is_none())?;
+    let is_unaffected = throughput.of(1.0)? == Some(0);
+    let usual = throughput.usual_dip_ns.max(SHORTEST_DOWNTIME_NS);
+    Some(!is_unaffected && side.unavailable_ns? > usual)
+}
+
+/// Returns true if the node was started, and its process ended or refused to serve.
+fn ended_by_itself(repair: &FaultResult) -> bool {
+    repair.failure == Some(ActionFailure::ProcessEnded)
 }
 
 /// A start of a node over its data.

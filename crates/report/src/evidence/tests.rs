@@ -1,17 +1,22 @@
 //! Evidence of made-up runs: the rows of what was seen to go wrong, and what holds of any run.
 
+mod made_up;
+mod properties;
+
+pub(crate) use made_up::made_up;
+
 use std::sync::LazyLock;
 
 use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus, Reason, ViolationKind};
-use kvdyno_core::ground::random::mix64;
 use kvdyno_core::store::{Durability, Promise};
-use kvdyno_core::verify::{OtherWriter, Tally};
-use kvdyno_core::workload::fault::Lose;
+use kvdyno_core::verify::Tally;
+use kvdyno_core::workload::fault::{ActionFailure, Lose};
 
-use super::{cut_text, durability_text, of, of_phase, of_run};
+use super::{cut_text, durability_text, of_phase, of_run, of_search};
 use crate::result::{
-    CutResult, DeleteAccount, EndCause, FaultResult, InsertAccount, PhaseResult, StoreRun,
-    TestbedNode, TestbedResult, WriteAccount,
+    CapacityResult, CutResult, DeleteAccount, EndCause, FaultAccount, FaultResult, InsertAccount,
+    Level, PhaseResult, ProbeResult, ShareRecovery, SideAccount, StoreRun, TestbedNode,
+    TestbedResult, ThroughputRecovery, Undecided, Verdict, WriteAccount, mark_dark,
 };
 use crate::sample;
 
@@ -23,7 +28,9 @@ static BARE: LazyLock<StoreRun> = LazyLock::new(|| {
     run.phases.truncate(1);
     run.evidence.clear();
     let phase = &mut run.phases[0];
-    (phase.series, phase.workers, phase.errors) = (Vec::new(), Vec::new(), Vec::new());
+    phase.series.truncate(1);
+    (phase.series[0].service, phase.series[0].response) = (None, None);
+    (phase.workers, phase.errors) = (Vec::new(), Vec::new());
     (phase.resources, phase.course, phase.send_lag) = (None, None, None);
     (phase.linearizability, phase.anomalies) = (None, Vec::new());
     run
@@ -47,7 +54,9 @@ fn phase(name: &str, faults: Vec<FaultResult>, writes: Option<WriteAccount>) -> 
     let mut phase = BARE.phases[0].clone();
     let tally = Tally { reads: 50_000, judged: 50_000, ..Tally::default() };
     (phase.name, phase.tally) = (name.to_owned(), Some(tally));
-    PhaseResult { faults, writes, ..phase }
+    let mut phase = PhaseResult { faults, writes, ..phase };
+    mark_dark(&mut phase.faults);
+    phase
 }
 
 fn account(exact: bool, lost: u64) -> WriteAccount {
@@ -257,7 +266,18 @@ fn a_cut_shows_only_what_was_dark_together() {
     assert_eq!((all.status(), all.stake()), (EvidenceStatus::Confirmed, 48_211));
     // One after the other is not together.
     let mut in_turn = run(2);
+    // A node whose power stays cut is dark to the end, and one that was started again is not.
+    let mut stays = run(2);
     let faults = [cuts(1, &[0]), cuts(2, &[1])].concat();
+    stays.phases.push(phase("cut", [&faults[..1], &faults[4..]].concat(), None));
+    stays.phases[0].writes = Some(account(true, 0));
+    assert_eq!(power(&stays).exposure.together, 2);
+    // A restart is dark for as long as it took.
+    let restarts = [done("restart", 0, 1), done("restart", 1, 2)].into();
+    let mut restarted = run(2);
+    restarted.phases.push(phase("restart", restarts, Some(account(true, 0))));
+    let killed = of_run(&restarted, Claimed::SurvivesProcessKill).map(|one| one.exposure.together);
+    assert_eq!(killed, Some(1));
     in_turn.phases.push(phase("cut", faults[..2].to_vec(), None));
     in_turn.phases.push(phase("later", faults[4..].to_vec(), Some(account(true, 0))));
     assert_eq!(power(&in_turn).exposure.together, 1);
@@ -275,19 +295,23 @@ fn a_cut_shows_only_what_was_dark_together() {
 /// P1: a member that ends by itself bars *shown*; one that still starts leaves it open.
 #[test]
 fn a_node_that_does_not_come_back_bars_that_survival_is_shown() {
-    let ended = |error: &str| {
+    let ended = |failure: ActionFailure| {
         let mut run = cut(3, account(true, 0));
-        run.phases[0].faults.last_mut().unwrap().error = Some(error.to_owned());
+        let repair = run.phases[0].faults.last_mut().unwrap();
+        (repair.error, repair.failure) = (Some("look at its log".to_owned()), Some(failure));
         let back = of_run(&run, Claimed::CameBack).unwrap();
         (power(&run).status(), back.status(), back.stake())
     };
-    let panicked = ended("n-0 ended at once (exit status: 2); look at the end of its log: panic");
+    let panicked = ended(ActionFailure::ProcessEnded);
     assert_eq!(
         panicked,
         (EvidenceStatus::Inconclusive(Reason::RepairFailed), EvidenceStatus::Refuted, 3)
     );
+    // What the machine did is nobody's word about the store.
+    let machine = EvidenceStatus::Inconclusive(Reason::MachineFailed);
+    assert_eq!(ended(ActionFailure::Machine), (machine, machine, 3));
     let starting = EvidenceStatus::Inconclusive(Reason::StillStarting);
-    assert_eq!(ended("n-0: not ready after 60s (an answer)"), (starting, starting, 3));
+    assert_eq!(ended(ActionFailure::NotReady), (starting, starting, 3));
     assert_eq!(
         of_run(&cut(3, account(true, 0)), Claimed::CameBack).unwrap().status(),
         EvidenceStatus::Confirmed
@@ -429,159 +453,103 @@ fn every_read_was_right_needs_a_read() {
     assert_eq!(of_phase(&run, Claimed::ReadsRight, "p"), None, "verification was off");
 }
 
-/// Made-up runs of some phases, from a seed: faults, repairs, accounts and tallies of every kind.
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix64(self.0) % limit
-    }
-
-    fn small(&mut self) -> u64 {
-        if self.below(3) > 0 { 0 } else { self.below(30) }
-    }
-
-    fn fault(&mut self, nodes: u64) -> FaultResult {
-        const WHAT: [&str; 9] = [
-            "kill",
-            "power",
-            "power",
-            "start again",
-            "pause",
-            "resume",
-            "disk-lies",
-            "bit-rot",
-            "restart",
-        ];
-        let what = WHAT[self.below(WHAT.len() as u64) as usize];
-        let mut fault = done(what, self.below(nodes) as usize, self.below(20));
-        if self.below(6) == 0 {
-            let errors = ["no node is up", "n-0 ended at once (signal: 6)"];
-            fault.error = Some(errors[self.below(2) as usize].to_owned());
-        }
-        fault
-    }
-
-    fn account(&mut self) -> WriteAccount {
-        WriteAccount {
-            acknowledged: self.below(2_000),
-            exact: self.below(2) == 0,
-            lost: self.small(),
-            resurrected: self.small() / 9,
-            corrupt: self.small() / 9,
-            phantom: self.small() / 9,
-            unknown: self.small() / 3,
-            read: self.below(2_000),
-            inserts: (self.below(2) == 0)
-                .then(|| InsertAccount { acknowledged: self.below(900), lost: self.small() / 4 }),
-            deletes: (self.below(3) == 0)
-                .then(|| DeleteAccount { acknowledged: self.below(900), undone: self.small() / 9 }),
-            ..WriteAccount::default()
-        }
-    }
-
-    fn phase(&mut self, number: u64, nodes: u64) -> PhaseResult {
-        let mut faults: Vec<FaultResult> = (0..self.below(6)).map(|_| self.fault(nodes)).collect();
-        faults.sort_by_key(|fault| fault.began_ns);
-        let account = (self.below(2) == 0).then(|| self.account());
-        let mut phase = phase(&format!("p{number}"), faults, account);
-        phase.tally = (self.below(5) > 0).then(|| Tally {
-            reads: 100_000 * self.below(2) + self.below(100),
-            unknown: self.small(),
-            other_run: self.small() / 12,
-            other_writers: (self.below(12) == 0)
-                .then_some(OtherWriter { session: 7, reads: 1 + self.small() })
-                .into_iter()
-                .collect(),
-            anomalies: std::array::from_fn(|_| self.small() / 8),
-            ..Tally::default()
-        });
-        phase
-    }
-
-    fn run(&mut self) -> StoreRun {
-        let nodes = 1 + self.below(3);
-        let mut run = run(nodes as usize);
-        let levels = [Durability::None, Durability::ProcessKill, Durability::PowerLoss];
-        run.store.durability = Promise::declared(levels[self.below(3) as usize]);
-        let phases = 1 + self.below(4);
-        run.phases = (0..phases).map(|number| self.phase(number, nodes)).collect();
-        run
-    }
+/// A fault after which throughput was as before at once, or after so long, with the longest stretch without success, ns.
+fn cost(after_ns: Option<u64>, unavailable_ns: Option<u64>) -> FaultAccount {
+    let shares = vec![ShareRecovery { share: 1.0, after_ns }];
+    let throughput = Some(ThroughputRecovery { shares, ..ThroughputRecovery::default() });
+    let writes = Some(SideAccount { unavailable_ns, throughput, ..SideAccount::default() });
+    FaultAccount { what: "kill".to_owned(), writes, ..FaultAccount::default() }
 }
 
-fn made_up(count: u64) -> impl Iterator<Item = (Draws, StoreRun)> {
-    (0..count).map(|seed| {
-        let mut draws = Draws(mix64(seed));
-        let run = draws.run();
-        (draws, run)
-    })
+/// No store promises to be there all the time: what is seen is told, and judges nobody.
+#[test]
+fn downtime_is_counted_fault_by_fault_and_what_is_not_known_is_no_pass() {
+    let mut run = run(1);
+    run.phases.push(phase("p", vec![done("kill", 0, 1), done("start again", 0, 2)], None));
+    let told = |run: &StoreRun| {
+        let down = of_phase(run, Claimed::NoDowntime, "p").unwrap();
+        assert_eq!(down.status(), EvidenceStatus::Observed);
+        (down.kept, down.found(ViolationKind::Down), down.left())
+    };
+    let mut undecided = cost(Some(SECOND), Some(SECOND));
+    let throughput = undecided.writes.as_mut().unwrap().throughput.as_mut().unwrap();
+    throughput.undecided = Some(Undecided::TooVaried);
+    let repair = FaultAccount { what: "start again".to_owned(), ..cost(None, Some(SECOND)) };
+    run.phases[0].account = vec![
+        cost(Some(0), Some(SECOND / 100)),
+        cost(Some(SECOND), Some(SECOND)),
+        cost(None, None),
+        // Slower, and never without success.
+        cost(Some(SECOND), Some(SECOND / 100)),
+        undecided,
+        repair,
+    ];
+    assert_eq!(told(&run), (2, 1, 2));
+    // A stretch that was usual before is none of the fault's.
+    let side = run.phases[0].account[1].writes.as_mut().unwrap();
+    side.throughput.as_mut().unwrap().usual_dip_ns = 2 * SECOND;
+    assert_eq!(told(&run), (3, 0, 2));
+    run.phases[0].faults.clear();
+    assert_eq!(of_phase(&run, Claimed::NoDowntime, "p"), None);
 }
 
-fn statuses(run: &StoreRun) -> Vec<(Claimed, Option<String>, EvidenceStatus)> {
-    of(run).into_iter().map(|one| (one.claimed, one.phase.clone(), one.status())).collect()
+fn probe(purpose: &str, rate: f64, seen: &str) -> ProbeResult {
+    let [phase, purpose] = ["run@1", purpose].map(str::to_owned);
+    let (asked, seen) = (Some(rate), Some(seen.to_owned()));
+    ProbeResult { phase, purpose, asked, seen, ..ProbeResult::default() }
+}
+
+/// A search by its rates (carried, missed) and what each probe saw, beside the phase of its confirmation.
+fn searched(rates: [Option<f64>; 2], probes: &[(&str, f64, &str)]) -> StoreRun {
+    let mut run = run(1);
+    run.phases.push(phase("run@1", Vec::new(), None));
+    let probes = probes.iter().map(|(purpose, rate, seen)| probe(purpose, *rate, seen)).collect();
+    let [carried, missed] = rates;
+    let phase = "run".to_owned();
+    run.capacity = vec![CapacityResult { phase, carried, missed, probes, ..Default::default() }];
+    run
 }
 
 #[test]
-fn of_any_run_lost_is_a_part_of_the_stake_and_nothing_is_confirmed_without_one() {
-    for (_, run) in made_up(2_000) {
-        for evidence in of(&run) {
-            assert!(evidence.found(ViolationKind::Lost) <= evidence.stake(), "{evidence:?}");
-            let is_confirmed = evidence.status() == EvidenceStatus::Confirmed;
-            assert!(!is_confirmed || evidence.stake() > 0, "{evidence:?}");
-        }
+fn a_rate_is_shown_by_the_run_that_confirmed_it_and_a_limit_by_a_clear_miss() {
+    use EvidenceStatus::{Confirmed, Inconclusive, NothingToShow, Refuted};
+    let status = |run: &StoreRun| of_search(run, &run.capacity[0]).map(|one| one.status());
+    let limited = Inconclusive(Reason::ClientLimited);
+    let (low, high) = (Some(100.0), Some(105.0));
+    let confirmed = ("confirm", 100.0, "meets");
+    let (misses, unclear) = (("bracket", 105.0, "misses"), ("again", 105.0, "unclear"));
+    let found = searched([low, high], &[confirmed, misses, misses, unclear]);
+    assert_eq!(status(&found), [Confirmed, Confirmed]);
+    assert_eq!(of_search(&found, &found.capacity[0])[0].stake(), found.phases[0].ok());
+    for (rates, probes, expected) in [
+        // Nobody else than the store must be why.
+        ([low, high], &[confirmed, unclear, unclear][..], [Confirmed, limited]),
+        ([low, None], &[confirmed], [Confirmed, NothingToShow]),
+        // A rate that a short probe met is not confirmed.
+        ([low, high], &[("bisect", 100.0, "meets"), misses], [NothingToShow, Confirmed]),
+        ([None, high], &[misses, misses], [Refuted, NothingToShow]),
+        ([None, high], &[unclear, misses], [limited, NothingToShow]),
+        (
+            [None, high],
+            &[("bisect", 90.0, "meets"), misses],
+            [Inconclusive(Reason::NotKnown), NothingToShow],
+        ),
+        ([None, None], &[], [Inconclusive(Reason::CutShort), NothingToShow]),
+    ] {
+        assert_eq!(status(&searched(rates, probes)), expected, "{rates:?} {probes:?}");
     }
-}
-
-#[test]
-fn a_later_phase_takes_no_violation_back_unless_what_it_shows_is_that_another_run_was_there() {
-    for (mut draws, mut run) in made_up(2_000) {
-        let before = statuses(&run);
-        let mut later = draws.phase(9, 1);
-        if let Some(tally) = &mut later.tally {
-            (tally.other_run, tally.other_writers) = (0, Vec::new());
-        }
-        run.phases.push(later);
-        let after = statuses(&run);
-        for (claimed, phase, status) in before {
-            let now = after.iter().find(|one| (one.0, &one.1) == (claimed, &phase));
-            let now = now.expect("what was claimed is claimed still").2;
-            if status == EvidenceStatus::Refuted {
-                assert_eq!(now, EvidenceStatus::Refuted, "{claimed:?} {phase:?}: {run:?}");
-            }
-        }
-    }
-}
-
-#[test]
-fn in_any_run_more_that_is_lost_makes_nothing_better_and_less_that_was_read_confirms_nothing() {
-    for (mut draws, run) in made_up(2_000) {
-        let before = statuses(&run);
-        let at = draws.below(run.phases.len() as u64) as usize;
-        let (mut worse, mut blind) = (run.clone(), run.clone());
-        if let Some(account) = &mut worse.phases[at].writes {
-            account.lost += 1 + draws.below(5);
-        }
-        if let Some(account) = &mut blind.phases[at].writes {
-            account.unknown += 1 + draws.below(5);
-        }
-        for (claimed, phase, status) in before {
-            let of = |run: &StoreRun| {
-                let all = statuses(run);
-                all.into_iter()
-                    .find(|one| (one.0, &one.1) == (claimed, &phase))
-                    .expect("the same")
-                    .2
-            };
-            if status != EvidenceStatus::Confirmed {
-                assert_ne!(of(&worse), EvidenceStatus::Confirmed, "{claimed:?}: {run:?}");
-                assert_ne!(of(&blind), EvidenceStatus::Confirmed, "{claimed:?}: {run:?}");
-            }
-            // What was gone before a fault is no doing of it; of the run as a whole it stays gone.
-            if status == EvidenceStatus::Refuted && claimed == Claimed::NothingLost {
-                assert_eq!(of(&worse), EvidenceStatus::Refuted, "{run:?}");
-            }
-        }
-    }
+    let mut spoilt = found.clone();
+    spoilt.capacity[0].client_limited = Some("the client was at its limit".to_owned());
+    assert_eq!(status(&spoilt), [Confirmed, limited]);
+    // What is not to be believed shows nothing, and refutes nothing.
+    let invalid = |mut run: StoreRun| {
+        let reason = crate::result::Reason { level: Level::Invalid, ..sample::reason(0.5, 0.1) };
+        let phase = Some("run@1".to_owned());
+        run.verdict = Some(Verdict::of(vec![crate::result::Reason { phase, ..reason }]));
+        status(&run)
+    };
+    let machine = Inconclusive(Reason::MachineFailed);
+    assert_eq!(invalid(found), [machine, machine]);
+    let missed = searched([None, high], &[misses, misses]);
+    assert_eq!(invalid(missed), [machine, NothingToShow]);
 }

@@ -16,6 +16,7 @@ pub(crate) fn reason_text(reason: Reason) -> &'static str {
         Reason::MachineFailed => {
             "the machine or a part of kvdyno failed, or the measurement is invalid"
         }
+        Reason::ClientLimited => "the client or its machine may be why the store did no better",
         Reason::LostBefore => "something was gone before",
         Reason::Overwritten => "losses of what was written over are not seen",
         Reason::NotReadBack => "records were not read back",

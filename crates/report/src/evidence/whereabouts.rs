@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use crate::evidence::{cut_text, of_run};
     use crate::result::{
-        CutResult, FaultAccount, SideAccount, TestbedNode, TestbedResult, WriteAccount,
+        CutResult, FaultAccount, SideAccount, TestbedNode, TestbedResult, WriteAccount, mark_dark,
     };
     use crate::sample;
 
@@ -122,6 +122,7 @@ mod tests {
             let (what, began_ns) = ("power".to_owned(), at);
             cut.account.push(FaultAccount { what, began_ns, writes, ..FaultAccount::default() });
         }
+        mark_dark(&mut cut.faults);
         let account = WriteAccount {
             acknowledged: 2_000,
             read: 2_000,

@@ -6,9 +6,9 @@ use std::ops::RangeInclusive;
 use kvdyno_core::evidence::{
     Claimed, Evidence, EvidenceStatus, FaultClass, FaultModel, Reason, ViolationKind,
 };
+use kvdyno_core::workload::fault::ActionFailure;
 
 use super::history::{History, is_cut, is_end, promised};
-use super::nodes::ended_by_itself;
 use super::reads::{is_beyond, is_crowded};
 use super::whereabouts::lie_elsewhere;
 use crate::result::{FaultResult, WriteAccount};
@@ -207,9 +207,10 @@ impl Question {
             evidence.bar(Reason::LiesElsewhere);
         }
         for (_, repair) in history.failed_repairs(phases.iter().copied()) {
-            evidence.bar(match ended_by_itself(repair) {
-                true => Reason::RepairFailed,
-                false => Reason::StillStarting,
+            evidence.bar(match repair.failure {
+                Some(ActionFailure::ProcessEnded) => Reason::RepairFailed,
+                Some(ActionFailure::Machine) => Reason::MachineFailed,
+                _ => Reason::StillStarting,
             });
         }
         if !evidence.exposure.leaves_no_copy() {

@@ -1,6 +1,7 @@
 //! On the page: how the claims stand, and what each fault cost.
 
 use crate::account::lines::{examples, rows, stale_text, writes_text};
+use crate::cell::Cell;
 use crate::result::RunResult;
 use crate::terminal::{condition_text, reach_text};
 
@@ -13,7 +14,7 @@ const MOST: usize = 200;
 pub(super) struct ClaimCard {
     pub store: String,
     pub says: String,
-    pub standing: &'static str,
+    pub standing: Cell,
     pub conditions: Vec<String>,
     pub reach: String,
 }
@@ -25,7 +26,7 @@ pub(super) fn claims(result: &RunResult, labels: &[String]) -> Vec<ClaimCard> {
         run.claims.iter().map(move |claim| ClaimCard {
             store: cut(label),
             says: cut(&claim.says),
-            standing: claim.standing.name(),
+            standing: Cell::Status(claim.standing.status()),
             conditions: claim
                 .conditions
                 .iter()
@@ -45,7 +46,9 @@ pub(super) fn costs(result: &RunResult, labels: &[String]) -> Vec<Vec<String>> {
         for phase in &run.phases {
             for row in rows(&phase.account) {
                 let place = [cut(label), cut(&phase.name)];
-                all.push(place.into_iter().chain(row.iter().map(|cell| cut(cell))).collect());
+                all.push(
+                    place.into_iter().chain(row.iter().map(|cell| cut(&cell.text()))).collect(),
+                );
             }
         }
     }

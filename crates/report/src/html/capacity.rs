@@ -79,7 +79,7 @@ fn point(probe: &ProbeResult) -> ProbePoint {
         rate: probe.rate.and_then(rounded),
         p50: micros(probe.p50_ns),
         p99: micros(probe.p99_ns),
-        met: probe.seen.as_deref() == Some("meets"),
+        met: probe.met(),
         why: probe.why.clone(),
     }
 }

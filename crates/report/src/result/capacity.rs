@@ -1,5 +1,6 @@
 //! What a search for the highest rate found, and the sweep before it.
 
+use kvdyno_core::capacity::Purpose;
 use serde::{Deserialize, Serialize};
 
 /// How much load a store carried under a condition.
@@ -47,10 +48,30 @@ pub struct ProbeResult {
     pub p50_ns: Option<f64>,
     /// 99th percentile of the same, ns.
     pub p99_ns: Option<f64>,
-    /// `meets`, `misses` or `overloaded`; `None` in a sweep.
+    /// `meets`, `misses`, `unclear` or `overloaded`; `None` in a sweep.
     pub seen: Option<String>,
     /// What did not hold; empty if everything did.
     pub why: String,
+}
+
+impl ProbeResult {
+    /// Returns true if the conditions held at its rate.
+    #[must_use]
+    pub fn met(&self) -> bool {
+        self.seen.as_deref() == Some("meets")
+    }
+
+    /// Returns true if they did not, and something else than the store may be why.
+    #[must_use]
+    pub fn is_unclear(&self) -> bool {
+        self.seen.as_deref() == Some("unclear")
+    }
+
+    /// Returns true if it is the longer run at a rate that is to be reported.
+    #[must_use]
+    pub fn confirms(&self) -> bool {
+        self.purpose == Purpose::Confirm.name()
+    }
 }
 
 /// Gunther's Universal Scalability Law, fitted to a sweep.

@@ -1,6 +1,6 @@
 //! What was done to the testbed while a phase ran: a fault, or its repair.
 
-use kvdyno_core::workload::fault::{FaultKind, Lose, Repair};
+use kvdyno_core::workload::fault::{ActionFailure, Fate, FaultKind, Lose, Repair};
 use serde::{Deserialize, Serialize};
 
 /// One thing done to one node. Times are ns since the phase began.
@@ -22,6 +22,13 @@ pub struct FaultResult {
     pub used: Option<String>,
     /// Why it could not be done.
     pub error: Option<String>,
+    /// The way in which it could not be done: `process-ended`, `not-ready`, `usage`, `machine` or `other`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub failure: Option<ActionFailure>,
+    /// Of a fault that ended the node's processes: when none of them ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dark: Option<DarkSpan>,
     /// Of a repair, and of a node that was added: until every copy of every record was there again;
     /// `None` where the servers cannot tell.
     pub whole: Option<Redundancy>,
@@ -31,6 +38,50 @@ pub struct FaultResult {
     /// Figures of a cut of power that was done, of all nodes that it met at that moment.
     #[serde(default)]
     pub cut: Option<CutResult>,
+}
+
+/// Time in which no process of a node ran, ns since the phase began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DarkSpan {
+    /// When the last one had ended.
+    pub from_ns: u64,
+    /// When the node was started again; `None` if it was not in the phase.
+    pub to_ns: Option<u64>,
+}
+
+impl DarkSpan {
+    /// Returns true if it was dark at a time. At its begin it was, however short it is.
+    #[must_use]
+    pub fn covers(&self, at_ns: u64) -> bool {
+        self.from_ns <= at_ns && (at_ns == self.from_ns || self.to_ns.is_none_or(|to| at_ns < to))
+    }
+}
+
+/// Notes of each fault of a phase when its node was dark because of it: what was done later says until when.
+pub fn mark_dark(faults: &mut [FaultResult]) {
+    for at in 0..faults.len() {
+        let fault = &faults[at];
+        let began_again = |from: u64| {
+            let starts = faults.iter().filter(|again| {
+                again.error.is_none()
+                    && again.node == fault.node
+                    && again.what == Repair::Start.told()
+            });
+            starts.map(|again| again.began_ns).filter(|began| *began >= from).min()
+        };
+        let dark = fault.done_fate().and_then(|fate| match fate {
+            Fate::Ended => {
+                let from_ns = fault.ended_ns.max(fault.began_ns);
+                Some(DarkSpan { from_ns, to_ns: began_again(from_ns) })
+            }
+            Fate::Renewed => {
+                Some(DarkSpan { from_ns: fault.began_ns, to_ns: Some(fault.ended_ns) })
+            }
+            Fate::Untouched | Fate::Paused | Fate::Resumed | Fate::Left => None,
+        });
+        faults[at].dark = dark;
+    }
 }
 
 /// Figures of a cut of power.
@@ -113,17 +164,34 @@ pub struct UnaskedNode {
 /// What [`FaultResult::what`] tells of clients that move the records of a node that was added to it.
 pub const MOVE_RECORDS: &str = "move records";
 
+/// Returns true if what was done puts right what a fault did.
+#[must_use]
+pub fn is_repair(what: &str) -> bool {
+    Repair::ALL.iter().any(|repair| repair.told() == what)
+}
+
 impl FaultResult {
     /// It puts right what a fault did.
     #[must_use]
     pub fn repairs(&self) -> bool {
-        Repair::ALL.iter().any(|repair| repair.told() == self.what)
+        is_repair(&self.what)
     }
 
     /// The kind of fault that it is; none of repairs.
     #[must_use]
     pub fn kind(&self) -> Option<&'static FaultKind> {
         FaultKind::of(&self.what)
+    }
+
+    /// What became of the node's processes, of a fault that was done.
+    fn done_fate(&self) -> Option<Fate> {
+        self.kind().filter(|_| self.error.is_none()).map(|kind| kind.fate)
+    }
+
+    /// Returns true if it ended the node's processes, by a cut of power or otherwise.
+    #[must_use]
+    pub fn ends_processes(&self) -> bool {
+        matches!(self.done_fate(), Some(Fate::Ended | Fate::Renewed))
     }
 
     /// It leaves nothing to repair: it is over when it is done, or stays.

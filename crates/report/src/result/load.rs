@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 
 use kvdyno_core::verify::Tally;
 use kvdyno_core::workload::Part;
+use kvdyno_core::workload::fault::ActionFailure;
 use serde::Deserialize;
 
-use super::{HistogramError, Latency, PhaseResult, RunResult, SCHEMA_VERSION};
+use super::{
+    FaultResult, HistogramError, Latency, PhaseResult, RunResult, SCHEMA_VERSION, mark_dark,
+};
 
 /// Name of the result in its folder.
 pub const RESULT_FILE: &str = "result.json";
@@ -127,6 +130,9 @@ impl RunResult {
         }
         let mut result: RunResult = serde_json::from_slice(bytes).map_err(malformed)?;
         result.suite.changes.extend(version.part.and_then(part_of_earlier_version));
+        for phase in result.runs.iter_mut().flat_map(|run| &mut run.phases) {
+            complete_faults(&mut phase.faults);
+        }
         for phase in result.runs.iter().flat_map(|run| &run.phases) {
             if phase.tally.as_ref().is_some_and(|tally| largest_count(tally) > MOST_COUNTED) {
                 return Err(ResultFileError::Count {
@@ -142,6 +148,19 @@ impl RunResult {
         }
         Ok(result)
     }
+}
+
+/// Adds what the last version told of a fault in words alone, or not at all: the way in which it failed, and when its node was
+/// dark.
+fn complete_faults(faults: &mut [FaultResult]) {
+    for fault in faults.iter_mut().filter(|fault| fault.failure.is_none()) {
+        let said = fault.error.as_ref();
+        fault.failure = said.map(|said| match said.contains(" ended at once (") {
+            true => ActionFailure::ProcessEnded,
+            false => ActionFailure::Other,
+        });
+    }
+    mark_dark(faults);
 }
 
 /// The option by which an earlier version carried only a part of a load, if it did: such a result is told, and
@@ -199,6 +218,7 @@ fn check_histograms(phase: &PhaseResult) -> Result<(), HistogramError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result::DarkSpan;
     use crate::sample;
 
     fn parse(text: &str) -> Result<RunResult, ResultFileError> {
@@ -222,6 +242,34 @@ mod tests {
         earlier["part"] = serde_json::json!({ "index": 1, "count": 3 });
         let part = parse(&earlier.to_string()).unwrap();
         assert_eq!(part.suite.changes, ["--part 2/3"]);
+    }
+
+    /// The last version told in words how a repair failed, and left out when nodes were dark.
+    #[test]
+    fn faults_of_the_last_version_are_understood() {
+        let mut result = sample::two_stores();
+        let fault = |what: &str, began_ns, error: Option<&str>| FaultResult {
+            what: what.to_owned(),
+            node: "n-1".to_owned(),
+            began_ns,
+            ended_ns: began_ns,
+            error: error.map(str::to_owned),
+            ..FaultResult::default()
+        };
+        let ended = Some("n-1 ended at once (exit status: 2); look at the end of its log: panic");
+        result.runs[0].phases[0].faults = vec![
+            fault("kill", 1, None),
+            fault("start again", 5, None),
+            fault("power", 7, None),
+            fault("start again", 9, ended),
+            fault("start again", 11, Some("n-1: not ready after 60s")),
+        ];
+        let again = parse(&serde_json::to_string(&result).unwrap()).unwrap();
+        let faults = &again.runs[0].phases[0].faults;
+        let dark = |from_ns, to_ns| Some(DarkSpan { from_ns, to_ns });
+        assert_eq!((faults[0].dark, faults[2].dark), (dark(1, Some(5)), dark(7, None)));
+        let failures: Vec<_> = faults.iter().filter_map(|fault| fault.failure).collect();
+        assert_eq!(failures, [ActionFailure::ProcessEnded, ActionFailure::Other]);
     }
 
     #[test]

@@ -86,8 +86,8 @@ struct OtherWriterSchema {
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
 pub(super) struct EvidenceSchema {
-    /// `reads-right`, `linearizable`, `nothing-lost`, `survives-process-kill`, `survives-power-loss`, `came-back` or
-    /// `condition`.
+    /// `reads-right`, `linearizable`, `nothing-lost`, `survives-process-kill`, `survives-power-loss`, `came-back`,
+    /// `no-downtime`, `met-objective`, `own-limit` or `condition`.
     claimed: String,
     /// Name of the phase; null where it is about the whole run.
     phase: Option<String>,
@@ -155,7 +155,7 @@ pub(super) struct ExposureSchema {
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
 pub(super) struct FoundSchema {
-    /// `lost`, `corrupt`, `phantom`, `resurrected`, `stale`, `contradiction`, `not-back` or `missed`.
+    /// `lost`, `corrupt`, `phantom`, `resurrected`, `stale`, `contradiction`, `not-back`, `down` or `missed`.
     what: String,
     /// How often.
     count: u64,

@@ -3,7 +3,7 @@
 use kvdyno_core::verdict::ClaimStatus;
 
 use crate::account::lines::{ACCOUNT_LINES, PLACE_LABELS, examples, rows, stale_text, writes_text};
-use crate::evidence;
+use crate::cell::Cell;
 use crate::result::{ClaimResult, ConditionResult, FaultAccount, PhaseResult, StoreRun};
 
 use super::Style;
@@ -13,7 +13,7 @@ use super::layout::{columns, harmless, printable, wrapped};
 pub(super) fn claims(run: &StoreRun, style: Style) -> String {
     let mut text = String::new();
     for claim in &run.claims {
-        let word = standing_text(claim.standing, style);
+        let word = Cell::Status(claim.standing.status()).painted(style);
         text.push_str(&wrapped(&harmless(&claim.says), &format!("{word}: "), "  ", style.width));
         for condition in &claim.conditions {
             let line = condition_text(condition);
@@ -22,11 +22,6 @@ pub(super) fn claims(run: &StoreRun, style: Style) -> String {
         text.push_str(&wrapped(&harmless(&reach_text(claim)), "    ", "    ", style.width));
     }
     text
-}
-
-fn standing_text(standing: ClaimStatus, style: Style) -> String {
-    let word = standing.name().to_uppercase();
-    evidence::level(standing.status()).map_or(word.clone(), |level| style.rated(level, &word))
 }
 
 /// A condition with what was measured, such as `errors == 0: 12 in killed`.
@@ -54,12 +49,12 @@ pub(crate) fn reach_text(claim: &ClaimResult) -> String {
 /// The table of what faults cost, without the columns that have a figure in no row. Where it is too wide
 /// the name of each fault stands above its rows, for nobody is told apart by half a name.
 fn costs(account: &[FaultAccount], width: usize) -> Vec<String> {
+    let rows = rows(account);
     let labels = PLACE_LABELS.iter().copied().chain(ACCOUNT_LINES.iter().map(|l| l.label));
     let mut cells = vec![labels.map(str::to_owned).collect::<Vec<_>>()];
-    cells.extend(rows(account));
-    cells.iter_mut().flatten().for_each(|cell| *cell = printable(cell));
+    cells.extend(rows.iter().map(|row| row.iter().map(|cell| printable(&cell.text())).collect()));
     for column in (0..cells[0].len()).rev() {
-        if cells[1..].iter().all(|row| row[column] == "-") {
+        if rows.iter().all(|row| row[column] == Cell::Nothing) {
             cells.iter_mut().for_each(|row| drop(row.remove(column)));
         }
     }

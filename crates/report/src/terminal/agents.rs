@@ -1,9 +1,8 @@
 //! The agents of each phase, one below the other, so that one that is unlike the others is seen.
 
-use kvdyno_core::ground::numbers::{bytes_text, duration_text, grouped};
-
 use super::Style;
 use super::layout::{columns, printable, wrapped};
+use crate::cell::Cell;
 use crate::result::{AgentResult, PhaseResult};
 
 /// What the columns are called. Those behind the percentile say how well the agent itself did.
@@ -32,7 +31,7 @@ pub(super) fn of_phase(phase: &PhaseResult, style: Style) -> String {
     }
     let mut cells = vec![HEADING.map(str::to_owned).to_vec()];
     cells[0][0] = format!("Agents of {}", printable(&phase.name));
-    cells.extend(phase.agents.iter().map(|agent| row(agent).to_vec()));
+    cells.extend(phase.agents.iter().map(|agent| row(agent).map(text).to_vec()));
     let mut lines = columns(&cells, style.table_width()).into_iter();
     let mut text: String = lines.next().map(|line| style.bold(&line) + "\n").unwrap_or_default();
     lines.for_each(|line| text.push_str(&format!("{line}\n")));
@@ -53,25 +52,28 @@ fn much_passing(agents: &[AgentResult]) -> Option<String> {
     ))
 }
 
-fn row(agent: &AgentResult) -> [String; 12] {
-    let dash = || "–".to_owned();
-    let time = |ns: Option<u64>| ns.map_or_else(dash, |ns| duration_text(ns as f64));
-    let percent =
-        |share: Option<f64>| share.map_or_else(dash, |share| format!("{:.0} %", share * 100.0));
+/// As the table of agents has it.
+fn text(cell: Cell) -> String {
+    if cell == Cell::Nothing { "–".to_owned() } else { cell.text() }
+}
+
+fn row(agent: &AgentResult) -> [Cell; 12] {
+    let time = |ns| Cell::of(ns, Cell::Time);
+    let percent = |share| Cell::of(share, |share| Cell::Share(share, 0));
     let lost = if agent.lost.is_some() { " LOST" } else { "" };
     [
-        format!("{} ({}){lost}", printable(&agent.name), printable(&agent.machine)),
-        format!("{:.1} %", agent.share * 100.0),
-        agent.rate.map_or_else(dash, grouped),
+        Cell::Text(format!("{} ({}){lost}", printable(&agent.name), printable(&agent.machine))),
+        Cell::Share(agent.share, 1),
+        Cell::of(agent.rate, Cell::WholeRate),
         time(agent.p99_ns),
         time(agent.begin_late_ns),
         time(agent.late_p99_ns),
-        format!("{:.0} %", agent.busiest * 100.0),
+        Cell::Share(agent.busiest, 0),
         percent(agent.machine_busy),
         percent(agent.steal),
         percent(agent.link),
-        agent.queued_bytes.map_or_else(dash, |bytes| bytes_text(bytes as f64)),
-        duration_text(agent.clock_uncertainty_ns as f64),
+        Cell::of(agent.queued_bytes, Cell::Bytes),
+        Cell::Time(agent.clock_uncertainty_ns),
     ]
 }
 

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use kvdyno_core::workload::fault::Access;
+use kvdyno_core::workload::fault::{Access, ActionFailure};
 
 use super::*;
 use crate::disk_form::FileSystem;
@@ -466,7 +466,7 @@ fn an_image_for_which_there_is_no_room_is_refused_with_its_size() {
         let form = DiskForm::Real(FileSystem::Ext4, 300 << 20);
         let mut disks = Disks::make(form, can_misbehave).unwrap();
         let refused = disks.mount(&folder).unwrap_err();
-        assert!(refused.is_of_machine() && !refused.is_usage(), "{refused}");
+        assert!(refused.failure() == ActionFailure::Machine, "{refused}");
         let told = refused.to_string();
         assert!(told.contains("an image of 300MiB") && told.contains("are free"), "{told}");
         drop(disks);

@@ -1,6 +1,6 @@
 //! What a keeper and its starter say to each other: one JSON object a line.
 
-use kvdyno_core::workload::fault::NodeAction;
+use kvdyno_core::workload::fault::{ActionFailure, NodeAction};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -73,26 +73,20 @@ pub enum KeeperReport {
 pub struct Failed {
     /// One line for the user.
     message: String,
-    /// The user can put it right by writing something else.
-    usage: bool,
-    /// A part of kvdyno, or the machine, failed.
+    /// The way in which it failed.
     #[serde(default)]
-    machine: bool,
+    failure: ActionFailure,
 }
 
 impl From<&TestbedError> for Failed {
     fn from(error: &TestbedError) -> Failed {
-        Failed {
-            message: error.to_string(),
-            usage: error.is_usage(),
-            machine: error.is_of_machine(),
-        }
+        Failed { message: error.to_string(), failure: error.failure() }
     }
 }
 
 impl From<Failed> for TestbedError {
-    fn from(Failed { message, usage, machine }: Failed) -> TestbedError {
-        TestbedError::Kept { message, usage, machine }
+    fn from(Failed { message, failure }: Failed) -> TestbedError {
+        TestbedError::Kept { message, failure }
     }
 }
 
@@ -124,17 +118,23 @@ mod tests {
             assert_eq!(read::<Order>(&line(&order)), Some(order));
         }
         assert_eq!(line(&Order::End), "\"end\"\n");
-        let error = TestbedError::Node("no such node".to_owned());
-        let report = KeeperReport::Failed(Failed::from(&error));
-        let Some(KeeperReport::Failed(failed)) = read(&line(&report)) else {
-            panic!("another report")
+        let ended = TestbedError::Ended {
+            node: "n-1".to_owned(),
+            status: std::os::unix::process::ExitStatusExt::from_raw(256),
+            log: "panic".to_owned(),
         };
-        let again = TestbedError::from(failed);
-        assert_eq!((again.to_string(), again.is_usage()), (error.to_string(), true));
-        assert!(!again.is_of_machine());
-        let error = TestbedError::Machine("the disk below is full".to_owned());
-        let again = TestbedError::from(Failed::from(&error));
-        assert!(again.is_of_machine() && !again.is_usage(), "{again}");
+        for (error, failure) in [
+            (TestbedError::Node("no such node".to_owned()), ActionFailure::Usage),
+            (TestbedError::Machine("the disk below is full".to_owned()), ActionFailure::Machine),
+            (ended, ActionFailure::ProcessEnded),
+        ] {
+            let report = KeeperReport::Failed(Failed::from(&error));
+            let Some(KeeperReport::Failed(failed)) = read(&line(&report)) else {
+                panic!("another report")
+            };
+            let again = TestbedError::from(failed);
+            assert_eq!((again.to_string(), again.failure()), (error.to_string(), failure));
+        }
         assert_eq!(read::<Order>("nonsense"), None);
     }
 }

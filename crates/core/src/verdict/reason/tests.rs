@@ -1,6 +1,5 @@
 //! Names, sentences and the page that explains them.
 
-use super::super::least::Basis;
 use super::*;
 
 /// One of each variant, past its threshold.
@@ -185,20 +184,45 @@ fn misses_after_a_fault_that_ends_nodes_are_advised_by_their_cause() {
         let (missed, reads, expected, beside_faults) = (900, 1_000, None, false);
         let restarted = String::new();
         Reason::UnexpectedMisses { missed, reads, expected, beside_faults, restarted, after_end }
-            .advice()
+            .record()
+            .advice
     };
     assert!(advice(false).contains("evicts"));
     assert!(!advice(true).contains("evicts") && advice(true).contains("cut their power"));
+}
+
+/// The store is blamed last, and by figures alone.
+#[test]
+fn who_caused_a_reason_follows_from_its_figures() {
+    let cause = |reason: Reason| (reason.record().cause, reason.record().excuses_store);
+    let missed = |own| {
+        let (offered, started, span) = (10_000, 9_000, Duration::from_secs(10));
+        cause(Reason::MissedSchedule { offered, estimated: false, started, span, own })
+    };
+    assert_eq!(missed(OwnDelays::default()), (Cause::Store, false));
+    let waited = OwnDelays { waited: 0.5, ..OwnDelays::default() };
+    assert_eq!(missed(waited), (Cause::Client, true));
+    let stopped = |stopped| cause(Reason::CutShort { stopped }).0;
+    assert_eq!(stopped(StopReason::StoreLost), Cause::Store);
+    assert_eq!(stopped(StopReason::AgentLost), Cause::Agents);
+    assert_eq!(stopped(StopReason::Interrupted), Cause::User);
+    let ended = |in_faults| {
+        let (node, how) = ("redis-2".to_owned(), "exit status: 0".to_owned());
+        cause(Reason::ServerEnded { node, at: None, how, in_faults }).0
+    };
+    assert_eq!([ended(false), ended(true)], [Cause::Store, Cause::Faults]);
+    // A client at its limit is at its limit the next time, too.
+    assert_eq!(cause(each().remove(0)), (Cause::Client, false));
 }
 
 #[test]
 fn each_has_a_threshold_it_crossed_a_sentence_and_advice() {
     for reason in each() {
         let name = reason.name();
-        assert!(reason.threshold().is_some(), "{name}");
+        assert!(reason.holds(), "{name}");
         let text = reason.text();
         assert!(!text.is_empty() && !text.contains('\n') && !text.ends_with('.'), "{name}: {text}");
-        assert!(reason.advice().len() > 10, "{name}");
+        assert!(reason.record().advice.len() > 10, "{name}");
     }
 }
 
@@ -226,7 +250,7 @@ fn every_reason_and_its_advice_is_on_the_page() {
         let name = reason.name();
         let row = page.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
         let row = row.unwrap_or_else(|| panic!("docs/VERDICT.md has no row for {name}"));
-        assert!(row.contains(reason.advice()), "docs/VERDICT.md tells {name} other advice");
+        assert!(row.contains(reason.record().advice), "docs/VERDICT.md tells {name} other advice");
     }
 }
 
@@ -236,7 +260,7 @@ fn what_each_reason_rests_on_is_on_the_page() {
     let section = page.split("## What each rests on").nth(1).expect("the section");
     let section = section.split("\n## ").next().unwrap_or_default();
     for reason in each() {
-        let (name, least) = (reason.name(), reason.least());
+        let (name, least) = (reason.name(), reason.record().least);
         let row = (section.lines())
             .find(|line| line.starts_with("| ") && line.contains(&format!("`{name}`")));
         let row =

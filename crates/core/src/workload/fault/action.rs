@@ -15,6 +15,23 @@ pub enum NodeAction {
     Repair(Repair),
 }
 
+/// Way in which something that was to be done to nodes failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ActionFailure {
+    /// The node was started, and its process ended or refused to serve.
+    ProcessEnded,
+    /// The node was started, and did not serve when the limit had passed.
+    NotReady,
+    /// What was asked for cannot be done to it.
+    Usage,
+    /// A part of kvdyno, or the machine below the nodes, failed.
+    Machine,
+    /// Another one.
+    #[default]
+    Other,
+}
+
 impl From<NodeFault> for NodeAction {
     fn from(fault: NodeFault) -> NodeAction {
         NodeAction::Fault(fault)

@@ -245,9 +245,10 @@ fn lmdb_without_syncs_breaks_on_a_disk_that_loses_some() {
     let outcome = bench.run(&["run", &suite, "--quiet", "--give-up", "2s", "--testbed", words]);
     let told = || format!("{}{}", outcome.stdout, outcome.stderr);
     let phase = outcome.phases().iter().find(|phase| phase["name"] == "cut").expect("the phase");
-    let faults = phase["faults"].as_array().expect("faults").iter();
-    let mut again = faults.filter(|fault| fault["what"] == "start again");
-    let not_back = again.find_map(|fault| fault["error"].as_str());
+    let faults = phase["faults"].as_array().expect("faults");
+    let failed = |fault: &&Value| fault["what"] == "start again" && fault["error"].is_string();
+    let failed = faults.iter().find(failed);
+    let not_back = failed.and_then(|fault| fault["error"].as_str());
     let wrong = outcome.anomalies.iter().filter(|anomaly| anomaly["kind"] != "lost").count();
     assert!(not_back.is_some() || wrong > 0, "{}", told());
     if let Some(error) = not_back {
@@ -257,6 +258,12 @@ fn lmdb_without_syncs_breaks_on_a_disk_that_loses_some() {
             "{error}"
         );
         assert!(outcome.stdout.contains("start again engine-1"), "{}", told());
+        // By its kind, not by its words; and the last cut that was done left the node dark.
+        let is_ended = failed.is_some_and(|fault| fault["failure"] == "process-ended");
+        assert_eq!(is_ended, error.contains("engine-1 ended at once"), "{failed:?}");
+        let last = faults.iter().rfind(|fault| fault["dark"].is_object()).expect("a cut");
+        let dark = &last["dark"];
+        assert!(dark["from_ns"].is_u64() && dark["to_ns"].is_null(), "{last}");
     }
     assert_ne!(outcome.code, 0);
 }

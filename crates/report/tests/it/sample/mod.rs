@@ -106,6 +106,18 @@ pub fn two_stores() -> RunResult {
     }
 }
 
+/// The run that confirmed a rate: its figures are those of the phase with open arrivals.
+#[must_use]
+pub fn confirmation(rate: f64) -> ProbeResult {
+    ProbeResult {
+        phase: "open".into(),
+        purpose: "confirm".into(),
+        asked: Some(rate),
+        seen: Some("meets".into()),
+        ..ProbeResult::default()
+    }
+}
+
 /// What a search found: a sweep over four numbers of clients, three rates, the law.
 #[must_use]
 pub fn capacity() -> CapacityResult {
@@ -133,7 +145,11 @@ pub fn capacity() -> CapacityResult {
         probes: vec![
             probe(8, Some(31_500.0), 31_000.0, Some("misses")),
             probe(8, Some(20_000.0), 20_000.0, Some("meets")),
-            probe(8, Some(30_000.0), 30_000.0, Some("meets")),
+            ProbeResult {
+                phase: "open".into(),
+                purpose: "confirm".into(),
+                ..probe(8, Some(30_000.0), 30_000.0, Some("meets"))
+            },
         ],
         fit: Some(FitResult {
             lambda: 9_000.0,
@@ -201,6 +217,7 @@ pub fn reason(figure: f64, threshold: f64) -> Reason {
         figure: Some(figure),
         threshold: Some(threshold),
         unit: "share".into(),
+        cause: "client".into(),
         text: "client thread 0 worked 93 % of the time: kvdyno may be the limit".into(),
         advice: "give kvdyno more threads (--threads) or processors".into(),
     }

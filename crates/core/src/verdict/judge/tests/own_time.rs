@@ -23,7 +23,7 @@ fn what_was_not_sent_is_laid_to_the_client_where_that_explains_it() {
         "{text}"
     );
     assert!(!text.contains("the store kept"), "{text}");
-    assert!(reason.is_of_the_client());
+    assert!(reason.record().excuses_store);
     // In process other threads of the store may have had the processor, unless other programs did.
     phase.threading = Threading::InProcess;
     phase.measure.send_lag = None;
@@ -73,7 +73,7 @@ fn a_quota_of_processor_time_that_held_the_client_up() {
     phase.measure.workers[0].cpu = Duration::from_secs(2);
     phase.measure.workers[0].waited = Duration::from_millis(6_400);
     let reason = phase.only("client-stalled", Level::Invalid);
-    assert!((reason.figure().0 - 0.64).abs() < 1e-9, "{reason:?}");
+    assert!((reason.record().figure - 0.64).abs() < 1e-9, "{reason:?}");
     assert!(reason.text().contains("quota was used up for 6.40 s"), "{}", reason.text());
 }
 

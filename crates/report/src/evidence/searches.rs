@@ -1,0 +1,92 @@
+//! The evidence of a search for the highest rate: that a rate met the conditions that somebody asked for, and that the rate above
+//! it was missed by the store.
+
+use kvdyno_core::evidence::{Claimed, Evidence, FaultModel, Reason, ViolationKind};
+
+use super::invalid;
+use crate::result::{CapacityResult, ProbeResult, StoreRun};
+
+/// A rate met the conditions in a run of its own: of that run each operation was at stake. A measurement that is invalid
+/// decides neither way.
+pub(super) fn met_objective(run: &StoreRun, found: &CapacityResult) -> Evidence {
+    let mut evidence = of(Claimed::MetObjective, found);
+    if found.carried.is_some() {
+        let confirms =
+            |probe: &&ProbeResult| probe.asked == found.carried && probe.met() && probe.confirms();
+        for probe in found.probes.iter().filter(confirms) {
+            let phase = run.phases.iter().find(|phase| phase.name == probe.phase);
+            evidence.kept += phase.map_or(0, |phase| phase.ok());
+            bar_invalid(run, probe, &mut evidence);
+        }
+        return evidence;
+    }
+    let Misses { by_store, unclear, probes } = Misses::of(found);
+    let excuse = match () {
+        () if probes.iter().any(|probe| invalid(run, &probe.phase).is_some()) => {
+            Some(Reason::MachineFailed)
+        }
+        () if found.client_limited.is_some() || unclear >= by_store.max(1) => {
+            Some(Reason::ClientLimited)
+        }
+        () => None,
+    };
+    match excuse {
+        _ if found.missed.is_none() => evidence.bar(Reason::CutShort),
+        // A rate below all that was confirmed may meet them for long.
+        _ if found.probes.iter().any(ProbeResult::met) => evidence.bar(Reason::NotKnown),
+        Some(reason) => evidence.excuse(reason, ViolationKind::Missed, by_store + unclear, &[]),
+        None => evidence.violate(ViolationKind::Missed, by_store, &[]),
+    }
+    evidence
+}
+
+/// The lowest rate that was missed was missed by the store: of that rate each probe was at stake.
+pub(super) fn own_limit(run: &StoreRun, found: &CapacityResult) -> Evidence {
+    let mut evidence = of(Claimed::OwnLimit, found);
+    if found.carried.is_none() {
+        return evidence;
+    }
+    let Misses { by_store, unclear, probes } = Misses::of(found);
+    evidence.kept = by_store;
+    // As the search counts them: clear misses decide, unless as many may be another's doing.
+    if unclear >= by_store {
+        evidence.leave(Reason::ClientLimited, unclear);
+    }
+    if found.client_limited.is_some() {
+        evidence.bar(Reason::ClientLimited);
+    }
+    probes.iter().for_each(|probe| bar_invalid(run, probe, &mut evidence));
+    evidence
+}
+
+fn of(claimed: Claimed, found: &CapacityResult) -> Evidence {
+    Evidence::of(claimed, Some(&found.phase), Some(FaultModel::default()))
+}
+
+fn bar_invalid(run: &StoreRun, probe: &ProbeResult, evidence: &mut Evidence) {
+    if invalid(run, &probe.phase).is_some() {
+        evidence.bar(Reason::MachineFailed);
+    }
+}
+
+/// Probes that missed at the lowest rate that was missed.
+struct Misses<'a> {
+    probes: Vec<&'a ProbeResult>,
+    by_store: u64,
+    /// Something else may have spoilt them.
+    unclear: u64,
+}
+
+impl Misses<'_> {
+    fn of(found: &CapacityResult) -> Misses<'_> {
+        let missed = |probe: &&ProbeResult| {
+            found.missed.is_some()
+                && probe.asked == found.missed
+                && probe.seen.is_some()
+                && !probe.met()
+        };
+        let probes: Vec<&ProbeResult> = found.probes.iter().filter(missed).collect();
+        let unclear = probes.iter().filter(|probe| probe.is_unclear()).count() as u64;
+        Misses { by_store: probes.len() as u64 - unclear, unclear, probes }
+    }
+}
