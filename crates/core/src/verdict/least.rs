@@ -86,6 +86,7 @@ impl Reason {
             | Reason::ServerEnded { .. }
             | Reason::TestbedGone
             | Reason::BeginLate { .. }
+            | Reason::KeysSkewed { .. }
             | Reason::ClocksUncertain { .. }
             | Reason::Anomalies { .. } => (0, Basis::Facts),
         };

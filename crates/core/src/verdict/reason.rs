@@ -216,6 +216,18 @@ pub enum Reason {
         /// How long the phase took.
         span: Duration,
     },
+    /// Agents got unequally far in the operations of a closed phase, so that other records had more of them than the
+    /// key distribution asks.
+    KeysSkewed {
+        /// Share of the operations that went to other records than those that the distribution asks for.
+        displaced: f64,
+        /// The agent that got furthest.
+        ahead: String,
+        /// The agent that got least far.
+        behind: String,
+        /// How many times as far the first got.
+        times: f64,
+    },
     /// An agent's clock is not known well enough for the times that the phase tells.
     ClocksUncertain {
         /// Whose is known worst.
@@ -296,6 +308,7 @@ impl Reason {
             Reason::TestbedGone => "testbed-gone",
             Reason::AgentUnlike { .. } => "agent-unlike",
             Reason::BeginLate { .. } => "begin-late",
+            Reason::KeysSkewed { .. } => "keys-skewed",
             Reason::ClocksUncertain { .. } => "clocks-uncertain",
             Reason::Steered { .. } => "steered",
             Reason::Unjudged { .. } => "unjudged",
@@ -312,6 +325,7 @@ impl Reason {
             Reason::HarnessShare { .. } => Bounds::suspect_above(0.20),
             Reason::MissedSchedule { .. } => Bounds::above(0.001, 0.05),
             Reason::ClientStalled { .. } | Reason::BeginLate { .. } => Bounds::above(0.01, 0.05),
+            Reason::KeysSkewed { .. } => Bounds::above(0.02, 0.10),
             Reason::LateSends { .. } => Bounds::above(0.10, 0.50),
             Reason::UnexpectedMisses { expected: Some(hits), .. } => {
                 Bounds::above(1.0 - hits, 1.0 - hits / 2.0)
@@ -398,6 +412,7 @@ impl Reason {
             Reason::BeginLate { late, span, .. } => {
                 (late.as_secs_f64() / span.as_secs_f64().max(1e-9), Unit::Share)
             }
+            Reason::KeysSkewed { displaced, .. } => (displaced, Unit::Share),
             Reason::ClocksUncertain { off, of, .. } => {
                 (off.as_secs_f64() / of.as_secs_f64(), Unit::Share)
             }
@@ -480,6 +495,9 @@ impl Reason {
             Reason::AgentLost { ref agents, of } => words::of_lost_agents(agents, of),
             Reason::ServerEnded { .. } | Reason::TestbedGone => words::of_testbed(self),
             Reason::BeginLate { ref agent, late, .. } => words::of_late_begin(self, agent, late),
+            Reason::KeysSkewed { ref ahead, ref behind, times, .. } => {
+                words::of_skewed_keys(self, (ahead, behind), times)
+            }
             Reason::ClocksUncertain { ref agent, off, of } => words::of_clock(agent, off, of),
             Reason::Steered { changes } => words::of_steering(changes),
             Reason::AgentUnlike { ref agent, figure, unlike, intervals, times } => {

@@ -1,6 +1,7 @@
 //! One agent as its conductor knows it: how to reach it, what it has told of the phase, and what its row in the
 //! table of agents says.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use super::course::AgentCourse;
 use super::loss::Estate;
 use super::machine_use::MachineUse;
 use super::messages::{AgentOrder, Hello};
+use super::shares::GroupCourse;
 use super::wire::Sending;
 use crate::account::Unclear;
 
@@ -76,6 +78,8 @@ pub struct MemberPhase {
     pub records: u64,
     /// Processor time that it took to draw what other agents carried out.
     pub passing: Duration,
+    /// How far it got in each group's operations, and what it carried out of them.
+    pub groups: BTreeMap<u16, GroupCourse>,
 }
 
 impl Member {
@@ -156,6 +160,7 @@ impl Member {
                 phase.written[batch.worker] += measure.records;
             }
             phase.operations += measure.completed();
+            phase.groups.entry(series.group).or_default().count(series.kind, measure.completed());
             phase.succeeded += measure.ok;
             if let Some(latencies) = measure.response.as_ref().or(measure.service.as_ref()) {
                 let sum = phase.latencies.get_or_insert_with(latency_histogram::<u64>);
@@ -179,6 +184,9 @@ impl Member {
             let sum = phase.lag.get_or_insert_with(latency_histogram::<u64>);
             // Both have the bounds of every latency.
             let _ = sum.add(lag);
+        }
+        for &(group, reached) in report.issued() {
+            phase.groups.entry(group).or_default().reach(reached);
         }
         let report = phase.moved.report(report);
         phase.findings.add(report.findings().clone());

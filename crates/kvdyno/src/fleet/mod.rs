@@ -23,6 +23,7 @@ mod phase;
 mod reads;
 mod refusals;
 mod share;
+mod shares;
 #[cfg(feature = "simulated-agents")]
 mod simulated;
 mod taking_over;

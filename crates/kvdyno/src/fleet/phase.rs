@@ -19,6 +19,7 @@ use super::member::{Member, late_begin, name_limit};
 use super::messages::{AgentOrder, Opening, Preparing, Told};
 use super::reads::ReadsFrom;
 use super::share::{Division, check, share_of};
+use super::shares::{Displacement, displacement};
 use super::unlike::{ComparedAgent, Unlike, unlike};
 use super::wire::SILENCE;
 use crate::account::{Ownerless, Unclear};
@@ -294,6 +295,15 @@ impl Fleet {
     /// The agent that began last in the phase that was measured last and took `span`, if it began late.
     pub fn late_begin(&self, span: Duration) -> Option<Reason> {
         late_begin(&self.members, span)
+    }
+
+    /// Tells of the closed phase that was measured last whether its operations went to other records than was asked.
+    pub fn skewed(&self, phase: &PhasePlan) -> Option<Reason> {
+        let members: Vec<&Member> = self.carriers().filter(|member| member.is_there()).collect();
+        let displacement = displacement(phase, self.reads, &members)?;
+        let Displacement { displaced, ahead, behind, times } = displacement;
+        let [ahead, behind] = [ahead, behind].map(|agent| members[agent].called());
+        Some(Reason::KeysSkewed { displaced, ahead, behind, times })
     }
 
     /// Says whose worker the limit was: numbers of workers mean nothing to people where agents have them.

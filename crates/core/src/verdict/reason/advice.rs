@@ -70,6 +70,7 @@ impl Reason {
             | Reason::AgentLost { .. }
             | Reason::AgentUnlike { .. }
             | Reason::BeginLate { .. }
+            | Reason::KeysSkewed { .. }
             | Reason::ClocksUncertain { .. }
             | Reason::ServerEnded { .. }
             | Reason::TestbedGone => self.advice_of_machines(),
@@ -94,6 +95,9 @@ impl Reason {
             }
             Reason::BeginLate { .. } => {
                 "see what kept it (its processors, the network to it), and repeat"
+            }
+            Reason::KeysSkewed { .. } => {
+                "give it a rate that all can keep or a number of requests, or use fewer agents, and repeat"
             }
             Reason::ClocksUncertain { .. } => "let conductor and agents be nearer to each other",
             Reason::ServerEnded { .. } => "see the end of its log and what ended it, and repeat",
