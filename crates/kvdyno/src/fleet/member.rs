@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use kvdyno_core::load::{Moved, TeamVoice, WorkerReport};
 use kvdyno_core::measure::{Batch, Latencies, Nanos, WorkerUse, latency_histogram};
 use kvdyno_core::verdict::Reason;
-use kvdyno_core::verify::Findings;
+use kvdyno_core::verify::{Findings, ForeignReads};
 use kvdyno_report::result::AgentResult;
 
 use super::clocks::Offsets;
@@ -80,6 +80,8 @@ pub struct MemberPhase {
     pub passing: Duration,
     /// How far it got in each group's operations, and what it carried out of them.
     pub groups: BTreeMap<u16, GroupCourse>,
+    /// Reads of other agents' records, and how many of them were judged.
+    pub foreign: ForeignReads,
 }
 
 impl Member {
@@ -269,6 +271,8 @@ impl Member {
             steal: machine.steal,
             link: machine.link,
             queued_bytes: machine.queued,
+            foreign_reads: self.phase.foreign.reads,
+            foreign_judged: self.phase.foreign.judged,
             p99s_ns: course.p99s().into_iter().collect(),
         }
     }

@@ -2,6 +2,7 @@
 //! its records. Each agent carries out the operations of its own records at its own speed, so one that gets less far in the
 //! numbers of the operations does too few of them: the records of the others have more operations than was asked.
 
+use kvdyno_core::load::is_dealt;
 use kvdyno_core::workload::{Kind, PhasePlan};
 
 use super::member::Member;
@@ -75,14 +76,16 @@ pub fn displacement(
     let mut all = 0;
     let mut worst: Option<(f64, Displacement)> = None;
     let mut moved = 0.0;
-    for (number, _) in closed {
+    for (number, group) in closed {
+        // Reads that are dealt are bound to nobody.
+        let dealt = members.len() > 1 && is_dealt(phase, group);
         let course = |member: &&Member| member.phase.groups.get(&number).copied();
         let courses: Vec<GroupCourse> =
             members.iter().map(|member| course(member).unwrap_or_default()).collect();
         all += courses.iter().map(|course| course.reads + course.writes).sum::<u64>();
         let bound = courses.iter().map(|course| Bound {
             position: course.position(),
-            carried: course.reads + course.writes,
+            carried: course.writes + if dealt { 0 } else { course.reads },
         });
         let Some((operations, found)) = displaced(&bound.collect::<Vec<_>>()) else { continue };
         moved += operations;
