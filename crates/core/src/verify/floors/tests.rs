@@ -27,7 +27,7 @@ fn ours(version: u32) -> Option<SeenStamp> {
     Some(SeenStamp::of(version, WriterRun::Ours))
 }
 
-fn read(seen: Option<SeenStamp>, sent: Nanos) -> ForeignRead {
+fn read_of(seen: Option<SeenStamp>, sent: Nanos) -> ForeignRead {
     let operation = OperationId { phase: 0, group: 0, id: 0 };
     ForeignRead { operation, record: foreign(), field: 0, seen, sent, answered: sent + 1 }
 }
@@ -43,7 +43,7 @@ fn judged(seen: Option<SeenStamp>, sent: Nanos, rules: FloorRules) -> [u64; 3] {
     let floors = Floors::new(rules);
     floors.hear_base(1, FloorRuns(vec![(100, 3)]));
     floors.hear(1, told(&[(5, 100 * MS)], 500 * MS), MS, 150 * MS);
-    floors.read(read(seen, sent));
+    floors.read(read_of(seen, sent));
     floors.judge(&reader(), 1_000 * MS, true);
     let (findings, foreign) = floors.take();
     let tally = findings.tally;
@@ -92,7 +92,7 @@ fn what_is_absent_or_of_another_run_is_stale_only_where_it_cannot_be_right() {
     // A record of which nothing is known.
     let floors = Floors::new(rules());
     for seen in [None, ours(1), of(WriterRun::Earlier)] {
-        floors.read(read(seen, sent));
+        floors.read(read_of(seen, sent));
     }
     floors.judge(&reader(), sent, true);
     let (findings, foreign) = floors.take();
@@ -105,9 +105,9 @@ fn a_read_that_was_in_flight_for_long_is_not_judged_by_floors_of_later() {
     let floors = Floors::new(rules());
     floors.hear_base(1, FloorRuns(vec![(100, 3)]));
     floors.hear(1, told(&[(5, 100 * MS)], 2_000 * MS), MS, 150 * MS);
-    floors.read(read(ours(5), 400 * MS));
+    floors.read(read_of(ours(5), 400 * MS));
     floors.judge(&reader(), 1_000 * MS, false);
-    floors.read(ForeignRead { answered: 1_100 * MS, ..read(ours(3), 50 * MS) });
+    floors.read(ForeignRead { answered: 1_100 * MS, ..read_of(ours(3), 50 * MS) });
     floors.judge(&reader(), 5_000 * MS, false);
     floors.judge(&reader(), 9_000 * MS, true);
     let (findings, foreign) = floors.take();
@@ -117,9 +117,9 @@ fn a_read_that_was_in_flight_for_long_is_not_judged_by_floors_of_later() {
     let floors = Floors::new(rules());
     floors.hear_base(1, FloorRuns(vec![(100, 3)]));
     floors.hear(1, told(&[(5, 100 * MS)], 9_000 * MS), MS, 150 * MS);
-    floors.read(ForeignRead { answered: 1_100 * MS, ..read(ours(5), 400 * MS) });
+    floors.read(ForeignRead { answered: 1_100 * MS, ..read_of(ours(5), 400 * MS) });
     floors.judge(&reader(), 1_100 * MS, false);
-    floors.read(ForeignRead { answered: 1_150 * MS, ..read(ours(3), 50 * MS) });
+    floors.read(ForeignRead { answered: 1_150 * MS, ..read_of(ours(3), 50 * MS) });
     floors.judge(&reader(), 8_000 * MS, false);
     assert_eq!(floors.take().1, ForeignReads { reads: 2, judged: 2 });
 }
@@ -128,7 +128,7 @@ fn a_read_that_was_in_flight_for_long_is_not_judged_by_floors_of_later() {
 fn a_read_waits_until_its_owner_has_told_all_up_to_it() {
     let floors = Floors::new(rules());
     floors.hear_base(1, FloorRuns(vec![(100, 3)]));
-    floors.read(read(ours(3), 200 * MS));
+    floors.read(read_of(ours(3), 200 * MS));
     floors.judge(&reader(), 1_000 * MS, false);
     assert_eq!(floors.take().1.reads, 0, "it waits");
     floors.hear(1, told(&[(4, 190 * MS)], 201 * MS), 2 * MS, 1_001 * MS);
@@ -167,7 +167,7 @@ fn owners_tell_floors_that_readers_find() {
         let own: Vec<u64> = owner.own(100).collect();
         for (n, record) in own.iter().enumerate() {
             (0..words).for_each(|field| {
-                (0..=n as u64 % 3).for_each(|_| drop(write(*record, field)));
+                (0..=n as u64 % 3).for_each(|_| assert!(write(*record, field).1 > 0));
             });
         }
         let reader_floors = Floors::new(rules);
@@ -178,20 +178,22 @@ fn owners_tell_floors_that_readers_find() {
         owner_floors.acknowledge(&owner, slot, floor, 2 * MS);
         reader_floors.hear(1, owner_floors.tell(MS, true), 0, 3 * MS);
         let read = |record, field, version| {
-            let read = read(ours(version), 10 * MS);
+            let read = read_of(ours(version), 10 * MS);
             reader_floors.read(ForeignRead { record, field, ..read });
         };
         for (n, record) in own.iter().enumerate().filter(|(n, _)| *n != 4) {
             read(*record, last_field, n as u32 % 3 + 1);
         }
         read(own[4], last_field, floor);
-        reader_floors.judge(&reader(), 20 * MS, true);
+        reader_floors.judge(&reader(), 20 * MS, false);
         let (findings, foreign) = reader_floors.take();
         assert_eq!((findings.tally.illegal(), foreign.reads), (0, own.len() as u64));
         assert_eq!(foreign.judged, foreign.reads);
-        read(own[4], last_field, floor - 1);
-        read(own[5], 0, 2);
-        reader_floors.judge(&reader(), 30 * MS, true);
+        for (record, field, version) in [(own[4], last_field, floor - 1), (own[5], 0, 2)] {
+            let later = read_of(ours(version), 30 * MS);
+            reader_floors.read(ForeignRead { record, field, ..later });
+        }
+        reader_floors.judge(&reader(), 40 * MS, true);
         assert_eq!(reader_floors.take().0.tally.illegal(), 2, "each one version behind");
     }
 }
@@ -208,7 +210,7 @@ fn of_too_many_acknowledgements_reads_of_their_time_are_left_open() {
     let reader_floors = Floors::new(rules());
     reader_floors.hear(1, first, 0, 310 * MS);
     reader_floors.hear(1, Acks { until: Nanos::MAX, ..second }, 0, 410 * MS);
-    [200, 500].iter().for_each(|at| reader_floors.read(read(ours(1), at * MS)));
+    [200, 500].iter().for_each(|at| reader_floors.read(read_of(ours(1), at * MS)));
     reader_floors.judge(&reader(), 600 * MS, true);
     assert_eq!(reader_floors.take().1, ForeignReads { reads: 2, judged: 1 });
 }
