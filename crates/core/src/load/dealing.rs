@@ -21,7 +21,7 @@ const FIRST: u64 = 4;
 /// Most blocks that it asks for at once.
 const MOST: u64 = 1 << 12;
 /// A lane that is done with what it was dealt sooner asks for twice as many blocks; later than four times that, for half.
-const SHORT: Nanos = 10_000_000;
+const SHORT: Nanos = 25_000_000;
 /// How long a client waits where its lane has nothing to do.
 pub(super) const WAIT: Duration = Duration::from_micros(500);
 

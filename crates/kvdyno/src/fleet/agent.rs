@@ -211,9 +211,13 @@ impl Hearing {
             AgentOrder::Base { number, owner, runs } => self
                 .under_way
                 .with_floors(number, |floors| floors.hear_base(owner, runs)),
-            AgentOrder::Floors { number, owner, told, off } => self
-                .under_way
-                .with_floors(number, |floors| floors.hear(owner, told, off, now())),
+            AgentOrder::Floors { number, told, off } => {
+                self.under_way.with_floors(number, |floors| {
+                    for (owner, told) in told {
+                        floors.hear(owner, told, off, now());
+                    }
+                });
+            }
             AgentOrder::Abandon => self.under_way.with(Job::abandon),
             AgentOrder::Hurry => self.under_way.interrupt().raise(),
             order => drop(self.tasks.send(Task::Do(order))),

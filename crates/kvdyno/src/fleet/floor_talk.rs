@@ -2,7 +2,7 @@
 //! tells twenty times a second, and the conductor hands it on.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kvdyno_core::measure::now;
 use kvdyno_core::verify::{Acks, FloorRuns, Floors};
@@ -66,20 +66,65 @@ impl Fleet {
         others.for_each(|(_, member)| member.order(&order));
     }
 
-    /// Tells all others what was acknowledged to an agent, each by its own clock.
-    pub(super) fn hand_on_floors(&self, number: u32, from: usize, told: Acks) {
-        let teller = &self.members[from];
-        let Some(owner) = teller.place else { return };
-        let moved = teller.phase.moved;
-        let told = told.moved(|at| moved.time(at));
-        for (of, member) in self.members.iter().enumerate() {
-            if of == from || !member.is_there() {
-                continue;
-            }
-            let clock = member.clock.own;
-            let told = told.clone().moved(|at| clock.there(at));
-            let off = clock.uncertainty.saturating_add(teller.clock.own.uncertainty);
-            member.order(&AgentOrder::Floors { number, owner, told, off });
+    /// Tells all others what was acknowledged to agents, each by its own clock.
+    fn hand_on_floors(&self, number: u32, gathered: &[(usize, Acks)]) {
+        let owner_of = |from: usize| self.members[from].place;
+        let there = self.members.iter().enumerate().filter(|(_, member)| member.is_there());
+        let uncertain = there.clone().map(|(_, member)| member.clock.own.uncertainty);
+        let off = uncertain.max().unwrap_or(0).saturating_mul(2);
+        for (of, member) in there {
+            let others = gathered.iter().filter(|(from, _)| *from != of);
+            let told = others.filter_map(|(from, acks)| {
+                let clock = member.clock.own;
+                Some((owner_of(*from)?, acks.clone().moved(|at| clock.there(at))))
+            });
+            let told = told.collect();
+            member.order(&AgentOrder::Floors { number, told, off });
+        }
+    }
+}
+
+/// What agents have told the conductor and the others have not heard yet: it goes to each of them at once.
+pub struct GatheredFloors {
+    /// Of the phase.
+    number: u32,
+    acks: Vec<(usize, Acks)>,
+    since: Instant,
+}
+
+impl GatheredFloors {
+    /// Nothing was told yet.
+    pub fn new(number: u32) -> GatheredFloors {
+        GatheredFloors { number, acks: Vec::new(), since: Instant::now() }
+    }
+
+    /// An agent tells what was acknowledged to it in the phase `number`.
+    pub fn hear(&mut self, fleet: &Fleet, number: u32, from: usize, told: Acks) {
+        if number != self.number {
+            return;
+        }
+        if self.acks.is_empty() {
+            self.since = Instant::now();
+        }
+        let moved = fleet.members[from].phase.moved;
+        self.acks.push((from, told.moved(|at| moved.time(at))));
+        let there = fleet.members.iter().filter(|member| member.is_there()).count();
+        if self.acks.len() >= there {
+            self.hand_on(fleet);
+        }
+    }
+
+    /// Hands on what has waited for the others long enough.
+    pub fn hand_on_old(&mut self, fleet: &Fleet) {
+        if !self.acks.is_empty() && self.since.elapsed() >= EVERY {
+            self.hand_on(fleet);
+        }
+    }
+
+    /// Hands all of it on.
+    pub fn hand_on(&mut self, fleet: &Fleet) {
+        if !self.acks.is_empty() {
+            fleet.hand_on_floors(self.number, &std::mem::take(&mut self.acks));
         }
     }
 }

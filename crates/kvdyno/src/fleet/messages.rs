@@ -79,15 +79,13 @@ pub enum AgentOrder {
         /// Their floors.
         runs: FloorRuns,
     },
-    /// What was acknowledged to another agent.
+    /// What was acknowledged to other agents.
     Floors {
         /// [`Preparing::number`].
         number: u32,
-        /// Number of that agent among those that own records.
-        owner: u32,
-        /// What, by the clock of the agent that hears it.
-        told: Acks,
-        /// By how much the clocks of the two may differ beside, ns.
+        /// For each, its number among those that own records, and what, by the clock of the agent that hears it.
+        told: Vec<(u32, Acks)>,
+        /// By how much the clocks of any two may differ beside, ns.
         off: Nanos,
     },
     /// Do not wait for requests in flight.

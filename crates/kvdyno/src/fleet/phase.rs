@@ -16,6 +16,7 @@ use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::result::AgentResult;
 
 use super::dealer::Dealer;
+use super::floor_talk::GatheredFloors;
 use super::gathering::{AgentNews, Fleet};
 use super::loss::OnAgentLost;
 use super::member::{Member, late_begin, name_limit};
@@ -218,7 +219,8 @@ impl Fleet {
         std::thread::scope(|scope| {
             // Nobody changes a rate before the team begins.
             let planned = job.changes().iter().map(Vec::len).collect();
-            let relay = Relay { voice, job, over: &over, stalls, planned, dealer };
+            let floors = GatheredFloors::new(self.prepared);
+            let relay = Relay { voice, job, over: &over, stalls, planned, dealer, floors };
             scope.spawn(|| relay.go_on(self));
             let measure = team.conduct(job, observer, || worst(&told, count));
             over.store(true, Ordering::Relaxed);
@@ -421,6 +423,8 @@ struct Relay<'a> {
     planned: Vec<usize>,
     /// Deals the operations of closed groups.
     dealer: Option<Dealer>,
+    /// What agents tell each other of acknowledged writes.
+    floors: GatheredFloors,
 }
 
 impl Relay<'_> {
@@ -438,7 +442,7 @@ impl Relay<'_> {
                     }
                 }
                 Ok((number, AgentNews::Says(Told::Floors { number: of, told }))) => {
-                    fleet.hand_on_floors(of, number, told);
+                    self.floors.hear(fleet, of, number, told);
                 }
                 Ok((number, heard)) => {
                     self.hear(&mut fleet.members[number], heard);
@@ -452,6 +456,7 @@ impl Relay<'_> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
+            self.floors.hand_on_old(fleet);
             let decided = self.job.deadline();
             if decided < deadline {
                 deadline = decided;
@@ -469,6 +474,7 @@ impl Relay<'_> {
                 let until = *given_up.get_or_insert_with(|| Instant::now() + SILENCE);
                 let all = fleet.members.iter().all(|member| member.phase.loaded);
                 if all || Instant::now() >= until {
+                    self.floors.hand_on(fleet);
                     return;
                 }
             }
