@@ -14,9 +14,9 @@ use super::messages::AgentOrder;
 /// Least bound, for each lane, operations.
 const LEAST_EACH: u64 = 1 << 10;
 /// Time for which all operations together may be ahead of the slowest lane: least and most.
-const AHEAD: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
+const AHEAD: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 /// Share of a phase that this time is.
-const AHEAD_SHARE: u32 = 10;
+const AHEAD_SHARE: u32 = 5;
 
 /// See the top of the file.
 pub struct Dealer {
