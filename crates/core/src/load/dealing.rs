@@ -32,8 +32,7 @@ pub(super) const WAIT: Duration = Duration::from_micros(500);
 #[must_use]
 pub fn is_dealt(phase: &PhasePlan, group: &GroupPlan) -> bool {
     let parts = || group.mix.parts.iter().filter(|(_, part)| *part > 0);
-    let follows =
-        || Chooser::new(&group.keys, 1).map_or(true, |chooser| chooser.follows_inserts());
+    let follows = || Chooser::new(&group.keys, 1).map_or(true, |chooser| chooser.follows_inserts());
     !phase.load
         && !group.arrival.is_open()
         && group.requests.is_none()
@@ -52,7 +51,7 @@ pub struct LaneName {
 
 /// A lane asks for blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
+pub struct BlockClaim {
     /// Which lane.
     pub lane: LaneName,
     /// All of its operations below this number are given out.
@@ -75,7 +74,7 @@ pub struct Deal {
 /// What the lanes of one process share with whoever deals.
 pub struct Dealing {
     number: u32,
-    ask: Box<dyn Fn(Claim) + Send + Sync>,
+    ask: Box<dyn Fn(BlockClaim) + Send + Sync>,
     dealt: Mutex<BTreeMap<LaneName, VecDeque<Range<u64>>>>,
     /// What reads of others' records are judged by, if they are.
     pub(super) floors: Option<Arc<Floors>>,
@@ -87,7 +86,7 @@ impl Dealing {
     pub fn new(
         number: u32,
         floors: Option<Arc<Floors>>,
-        ask: impl Fn(Claim) + Send + Sync + 'static,
+        ask: impl Fn(BlockClaim) + Send + Sync + 'static,
     ) -> Dealing {
         Dealing { number, ask: Box::new(ask), dealt: Mutex::default(), floors }
     }
@@ -134,7 +133,7 @@ impl Claiming {
     }
 
     fn ask(&self, done: u64) {
-        (self.dealing.ask)(Claim { lane: self.lane, done, blocks: self.blocks });
+        (self.dealing.ask)(BlockClaim { lane: self.lane, done, blocks: self.blocks });
     }
 
     /// The next blocks, at `now`; the lane is done with all below `done`.
@@ -170,7 +169,7 @@ mod tests {
         let dealing = Arc::new(Dealing::new(7, None, move |claim| asked.send(claim).unwrap()));
         let lane = LaneName { group: 1, lane: 2 };
         let mut claiming = Claiming::begin(Arc::clone(&dealing), lane);
-        let claim = |done, blocks| Claim { lane, done, blocks };
+        let claim = |done, blocks| BlockClaim { lane, done, blocks };
         let asked = || claims.try_iter().collect::<Vec<_>>();
         assert_eq!(asked(), [claim(0, FIRST); 2]);
         assert_eq!(claiming.next(0, 1), None, "nothing was dealt yet");

@@ -36,7 +36,7 @@ mod worker_connections;
 pub use any_store::AnyStore;
 pub use controls::Interrupt;
 pub use copies::{Agreement, Compared, CopyDifference, DIFFERENCES_SHOWN};
-pub use dealing::{BLOCK, Claim, Deal, Dealing, LaneName, is_dealt};
+pub use dealing::{BLOCK, BlockClaim, Deal, Dealing, LaneName, is_dealt};
 pub use error::LoadError;
 pub use job::{Job, LoadOptions, StoreContext};
 pub use looking_back::LookedBack;

@@ -20,7 +20,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Behind, Tally};
-use super::examiner::Findings;
 use super::ledger::Ledger;
 use super::stamp::{SeenStamp, WriterRun};
 use crate::measure::Nanos;
@@ -143,6 +142,19 @@ impl ForeignReads {
         self.reads += other.reads;
         self.judged += other.judged;
     }
+}
+
+/// What judging reads of others' records came to.
+#[derive(Clone, Debug, Default)]
+pub struct JudgedReads {
+    /// Judged and open ones, and those that are wrong.
+    pub tally: Tally,
+    /// Wrong ones, as examples.
+    pub anomalies: Vec<Anomaly>,
+    /// How far these were behind.
+    pub behind: Behind,
+    /// How many there were in all.
+    pub counts: ForeignReads,
 }
 
 /// What the floors of a phase are about.
@@ -287,12 +299,12 @@ impl Floors {
     /// What judging has come to; nothing from then on. Reads that were found wrong are not read again: their owner reads
     /// its records back.
     #[must_use]
-    pub fn take(&self) -> (Findings, ForeignReads) {
+    pub fn take(&self) -> JudgedReads {
         let judging = &mut *lock(&self.judging);
         let mut tally = std::mem::take(&mut judging.tally);
         tally.not_read_again += std::mem::take(&mut judging.places).len() as u64;
         let (anomalies, behind) = (std::mem::take(&mut judging.anomalies), judging.behind);
-        (Findings { tally, anomalies, behind }, judging.counts)
+        JudgedReads { tally, anomalies, behind, counts: judging.counts }
     }
 }
 

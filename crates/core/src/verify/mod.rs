@@ -19,7 +19,7 @@ pub use anomaly::{
     ANOMALIES_KEPT, Anomaly, AnomalyKind, Behind, MOST_WRITERS, OtherWriter, RIGHT_AGAIN, Tally,
 };
 pub use examiner::{AnsweredRead, Examination, Examiner, Findings, ReadTickets, WriteSlots};
-pub use floors::{Ack, Acks, FloorRules, FloorRuns, Floors, ForeignReads};
+pub use floors::{Ack, Acks, FloorRules, FloorRuns, Floors, ForeignReads, JudgedReads};
 pub use history::{Call, CallKind, Content, History, RecordHistory};
 pub(crate) use history::{Kept, Sample};
 pub use judgement::{Expiry, Judgement, Presence, Read, SlotState, WriteEnd, WriteKind};

@@ -208,9 +208,9 @@ impl Hearing {
             AgentOrder::Deal { number, deal } => {
                 self.under_way.with_dealing(number, |dealing| dealing.give(deal));
             }
-            AgentOrder::Base { number, owner, runs } => self
-                .under_way
-                .with_floors(number, |floors| floors.hear_base(owner, runs)),
+            AgentOrder::Base { number, owner, runs } => {
+                self.under_way.with_floors(number, |floors| floors.hear_base(owner, runs))
+            }
             AgentOrder::Floors { number, told, off } => {
                 self.under_way.with_floors(number, |floors| {
                     for (owner, told) in told {

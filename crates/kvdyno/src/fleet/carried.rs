@@ -10,7 +10,7 @@ use kvdyno_core::load::{
 };
 use kvdyno_core::measure::{Batch, Interval, PhaseMeasure, allowed_cpus, now};
 use kvdyno_core::suite::Plan;
-use kvdyno_core::verify::{FloorRules, FloorRuns, Floors};
+use kvdyno_core::verify::{Findings, FloorRules, FloorRuns, Floors, JudgedReads};
 use kvdyno_core::workload::{Kind, PhasePlan};
 
 use super::beginning::{BeginOrder, wait_to_begin};
@@ -202,7 +202,8 @@ impl AgentStore {
         let mut again = LookedAgain::of(&measure);
         if let Some(floors) = job.dealing().and_then(|dealing| dealing.floors()) {
             floors.judge(&self.context.options.ownership, now(), true);
-            let (findings, foreign) = floors.take();
+            let JudgedReads { tally, anomalies, behind, counts: foreign } = floors.take();
+            let findings = Findings { tally, anomalies, behind };
             again.add(LookedAgain { findings, foreign, ..LookedAgain::default() });
         }
         again

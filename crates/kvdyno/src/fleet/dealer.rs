@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use kvdyno_core::load::{BLOCK, Claim, Deal, LaneName, is_dealt};
+use kvdyno_core::load::{BLOCK, BlockClaim, Deal, LaneName, is_dealt};
 use kvdyno_core::workload::PhasePlan;
 
 use super::member::Member;
@@ -40,7 +40,7 @@ impl Dealer {
     }
 
     /// A lane of an agent asks for blocks in the phase `number`.
-    pub fn claim(&mut self, members: &[Member], from: usize, number: u32, claim: Claim) {
+    pub fn claim(&mut self, members: &[Member], from: usize, number: u32, claim: BlockClaim) {
         let group = self.groups.get_mut(&claim.lane.group).filter(|_| number == self.number);
         let Some(group) = group else { return };
         group.claim(from, claim);
@@ -72,7 +72,7 @@ struct GroupDealer {
     begun: Option<Instant>,
     /// What each lane has done.
     done: BTreeMap<(usize, LaneName), u64>,
-    claims: VecDeque<(usize, Claim)>,
+    claims: VecDeque<(usize, BlockClaim)>,
 }
 
 impl GroupDealer {
@@ -81,7 +81,7 @@ impl GroupDealer {
         GroupDealer { front: 0, ahead, begun: None, done, claims }
     }
 
-    fn claim(&mut self, from: usize, claim: Claim) {
+    fn claim(&mut self, from: usize, claim: BlockClaim) {
         let done = self.done.entry((from, claim.lane)).or_default();
         *done = claim.done.max(*done);
         self.claims.push_back((from, claim));
@@ -146,7 +146,7 @@ mod tests {
         let (mut dealer, now) = (GroupDealer::new(None), Instant::now());
         let mut next = 0;
         for (of, blocks) in [(0, 1), (1, 4), (1, 2), (0, 3)] {
-            dealer.claim(of, Claim { lane: lane(0), done: 0, blocks });
+            dealer.claim(of, BlockClaim { lane: lane(0), done: 0, blocks });
             let to = next + blocks * BLOCK;
             assert_eq!(dealer.deals(now), [(of, deal(0, next, to))], "the slowest holds up nobody");
             next = to;
@@ -158,10 +158,10 @@ mod tests {
     fn where_operations_write_nobody_gets_far_ahead_of_the_slowest() {
         let (mut dealer, now) = (GroupDealer::new(Some(AHEAD[0])), Instant::now());
         let mut quick = 0;
-        dealer.claim(1, Claim { lane: lane(0), done: 0, blocks: 1 });
+        dealer.claim(1, BlockClaim { lane: lane(0), done: 0, blocks: 1 });
         assert_eq!(dealer.deals(now), [(1, deal(0, 0, BLOCK))]);
         loop {
-            dealer.claim(0, Claim { lane: lane(0), done: quick, blocks: 8 });
+            dealer.claim(0, BlockClaim { lane: lane(0), done: quick, blocks: 8 });
             let deals = dealer.deals(now);
             let Some((0, Deal { to, .. })) = deals.first() else { break };
             if *to == quick {
@@ -171,10 +171,10 @@ mod tests {
         }
         assert!(quick <= 2 * LEAST_EACH && quick > LEAST_EACH, "{quick}");
         let front = dealer.front;
-        dealer.claim(1, Claim { lane: lane(0), done: BLOCK, blocks: 1 });
+        dealer.claim(1, BlockClaim { lane: lane(0), done: BLOCK, blocks: 1 });
         let caught = dealer.deals(now);
         assert!(caught.iter().any(|(of, _)| *of == 1), "the slow one gets something: {caught:?}");
-        dealer.claim(1, Claim { lane: lane(0), done: front, blocks: 1 });
+        dealer.claim(1, BlockClaim { lane: lane(0), done: front, blocks: 1 });
         let deals = dealer.deals(now);
         let dealt = |of| deals.iter().any(|(to, deal)| *to == of && deal.to > deal.from);
         assert!(dealt(0) && dealt(1), "{deals:?}");
@@ -183,12 +183,12 @@ mod tests {
     #[test]
     fn nobody_waits_for_an_agent_that_is_lost() {
         let (mut dealer, now) = (GroupDealer::new(Some(AHEAD[0])), Instant::now());
-        dealer.claim(1, Claim { lane: lane(0), done: 0, blocks: 1 });
+        dealer.claim(1, BlockClaim { lane: lane(0), done: 0, blocks: 1 });
         let _ = dealer.deals(now);
         let mut done = BLOCK;
         let mut held = false;
         for _ in 0..1_000 {
-            dealer.claim(0, Claim { lane: lane(0), done, blocks: 8 });
+            dealer.claim(0, BlockClaim { lane: lane(0), done, blocks: 8 });
             match dealer.deals(now).as_slice() {
                 [(0, Deal { to, .. })] => done = *to,
                 _ => held = true,

@@ -1,7 +1,6 @@
 //! One agent as its conductor knows it: how to reach it, what it has told of the phase, and what its row in the
 //! table of agents says.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,7 @@ use super::course::AgentCourse;
 use super::loss::Estate;
 use super::machine_use::MachineUse;
 use super::messages::{AgentOrder, Hello};
-use super::shares::GroupCourse;
+use super::shares::GroupCourses;
 use super::wire::Sending;
 use crate::account::Unclear;
 
@@ -79,7 +78,7 @@ pub struct MemberPhase {
     /// Processor time that it took to draw what other agents carried out.
     pub passing: Duration,
     /// How far it got in each group's operations, and what it carried out of them.
-    pub groups: BTreeMap<u16, GroupCourse>,
+    pub groups: GroupCourses,
     /// Reads of other agents' records, and how many of them were judged.
     pub foreign: ForeignReads,
 }

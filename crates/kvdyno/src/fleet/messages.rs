@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kvdyno_core::load::{Claim, Deal, LookedAgain, Pacing, WorkerReport};
+use kvdyno_core::load::{BlockClaim, Deal, LookedAgain, Pacing, WorkerReport};
 use kvdyno_core::measure::{Batch, Nanos, Stalls};
 use kvdyno_core::verify::{Acks, FloorRuns};
 use kvdyno_core::workload::{LostOwner, Ownership, Part, PhasePlan, RateChange};
@@ -195,7 +195,7 @@ pub enum Told {
         /// [`Preparing::number`].
         number: u32,
         /// Which lane, and how many.
-        claim: Claim,
+        claim: BlockClaim,
     },
     /// What its records hold at the begin.
     Base {

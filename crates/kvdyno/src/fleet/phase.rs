@@ -318,7 +318,8 @@ impl Fleet {
     /// Tells of the closed phase that was measured last whether its operations went to other records than was asked.
     pub fn skewed(&self, phase: &PhasePlan) -> Option<Reason> {
         let members: Vec<&Member> = self.carriers().filter(|member| member.is_there()).collect();
-        let displacement = displacement(phase, self.reads, &members)?;
+        let courses: Vec<_> = members.iter().map(|member| &member.phase.groups).collect();
+        let displacement = displacement(phase, self.reads, &courses)?;
         let Displacement { displaced, ahead, behind, times } = displacement;
         let [ahead, behind] = [ahead, behind].map(|agent| members[agent].called());
         Some(Reason::KeysSkewed { displaced, ahead, behind, times })

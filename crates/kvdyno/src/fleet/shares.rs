@@ -2,16 +2,20 @@
 //! its records. Each agent carries out the operations of its own records at its own speed, so one that gets less far in the
 //! numbers of the operations does too few of them: the records of the others have more operations than was asked.
 
+use std::collections::BTreeMap;
+
 use kvdyno_core::load::is_dealt;
 use kvdyno_core::workload::{Kind, PhasePlan};
 
-use super::member::Member;
 use super::reads::ReadsFrom;
 
 /// Least operations of a phase by which shares are told: of fewer, those in flight at the end are too many.
 const LEAST: u64 = 2_000;
 /// Displacement that is not told: less than chance moves.
 const MUTE: f64 = 0.02;
+
+/// What an agent did of each group's operations, by the group's number.
+pub type GroupCourses = BTreeMap<u16, GroupCourse>;
 
 /// What an agent did of one group's operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -62,11 +66,11 @@ struct Bound {
     carried: u64,
 }
 
-/// Returns the displacement of the phase that `members` carried, if it is large enough to be told.
+/// Returns the displacement of the phase that `agents` carried, if it is large enough to be told.
 pub fn displacement(
     phase: &PhasePlan,
     reads: ReadsFrom,
-    members: &[&Member],
+    agents: &[&GroupCourses],
 ) -> Option<Displacement> {
     // Where each draws its own operations none is bound to another's.
     if reads == ReadsFrom::Anywhere {
@@ -78,10 +82,9 @@ pub fn displacement(
     let mut moved = 0.0;
     for (number, group) in closed {
         // Reads that are dealt are bound to nobody.
-        let dealt = members.len() > 1 && is_dealt(phase, group);
-        let course = |member: &&Member| member.phase.groups.get(&number).copied();
-        let courses: Vec<GroupCourse> =
-            members.iter().map(|member| course(member).unwrap_or_default()).collect();
+        let dealt = agents.len() > 1 && is_dealt(phase, group);
+        let course = |agent: &&GroupCourses| agent.get(&number).copied().unwrap_or_default();
+        let courses: Vec<GroupCourse> = agents.iter().map(course).collect();
         all += courses.iter().map(|course| course.reads + course.writes).sum::<u64>();
         let bound = courses.iter().map(|course| Bound {
             position: course.position(),
@@ -134,37 +137,33 @@ mod tests {
     use kvdyno_core::workload::GroupPlan;
 
     use super::*;
-    use crate::fleet::messages::Hello;
-    use crate::fleet::wire::Sending;
 
-    fn member(number: usize, courses: &[(u64, u64)]) -> Member {
-        let (version, build) = (String::new(), String::new());
-        let hello = Hello { format: 1, version, build, machine: "m".to_owned(), process: 1 };
-        let mut member = Member::new(format!("agent-{number}"), hello, Sending::new().0);
-        for (group, &(reached, carried)) in (0..).zip(courses) {
-            let course = member.phase.groups.entry(group).or_default();
-            course.count(Kind::Get, carried);
+    fn agent(courses: &[(u64, u64)]) -> GroupCourses {
+        let course = |&(reached, carried): &(u64, u64)| {
+            let mut course = GroupCourse::default();
+            course.count(Kind::Update, carried);
             // Two lanes, one as much ahead as the other is behind.
             course.reach(reached + 10);
             course.reach(reached - 10);
-        }
-        member
+            course
+        };
+        (0..).zip(courses.iter().map(course)).collect()
     }
 
     fn phase(groups: usize) -> PhasePlan {
-        let group = GroupPlan::plain("run", &[(Kind::Get, 1_000)], 100);
+        let group = GroupPlan::plain("run", &[(Kind::Update, 1_000)], 100);
         PhasePlan::plain(0, "run", vec![group; groups], Duration::from_secs(1))
     }
 
-    fn told(members: &[Member], reads: ReadsFrom) -> Option<Displacement> {
-        let members: Vec<&Member> = members.iter().collect();
-        displacement(&phase(members[0].phase.groups.len()), reads, &members)
+    fn told(agents: &[GroupCourses], reads: ReadsFrom) -> Option<Displacement> {
+        let agents: Vec<&GroupCourses> = agents.iter().collect();
+        displacement(&phase(agents[0].len()), reads, &agents)
     }
 
     /// Keys are uniform, and one agent is 1.63 times as quick: 62 % of the operations go to half of the records.
     #[test]
     fn a_displacement_is_told_by_how_unequally_far_agents_got() {
-        let agents = [member(1, &[(124_000, 62_000)]), member(2, &[(76_000, 38_000)])];
+        let agents = [agent(&[(124_000, 62_000)]), agent(&[(76_000, 38_000)])];
         let found = told(&agents, ReadsFrom::Own).unwrap();
         assert!((found.displaced - 0.12).abs() < 1e-3, "{found:?}");
         assert_eq!((found.ahead, found.behind), (0, 1));
@@ -175,7 +174,10 @@ mod tests {
         assert_eq!((reason.name(), reason.level()), ("keys-skewed", Level::Invalid));
         let text = reason.text();
         assert!(text.starts_with("12.0 % of the operations went to other records"), "{text}");
-        assert!(text.contains("agent-1 (m) got 1.63 times as far in them as agent-2 (m)"), "{text}");
+        assert!(
+            text.contains("agent-1 (m) got 1.63 times as far in them as agent-2 (m)"),
+            "{text}"
+        );
         assert_eq!(told(&agents, ReadsFrom::Anywhere), None, "nobody is bound to a record");
     }
 
@@ -183,11 +185,11 @@ mod tests {
     #[test]
     fn an_owner_of_hot_keys_that_falls_behind_is_told() {
         let agents = [
-            member(1, &[(30_000, 10_000)]),
-            member(2, &[(60_000, 10_000)]),
-            member(3, &[(60_000, 10_000)]),
-            member(4, &[(60_000, 10_000)]),
-            member(5, &[(60_000, 10_000)]),
+            agent(&[(30_000, 10_000)]),
+            agent(&[(60_000, 10_000)]),
+            agent(&[(60_000, 10_000)]),
+            agent(&[(60_000, 10_000)]),
+            agent(&[(60_000, 10_000)]),
         ];
         let found = told(&agents, ReadsFrom::Own).unwrap();
         // A third was asked for, and a fifth was done.
@@ -198,20 +200,43 @@ mod tests {
     /// The owner of a hot key does more than the others, as it is asked to, and all get equally far.
     #[test]
     fn agents_that_get_equally_far_displace_nothing_however_unequal_their_shares() {
-        let agents = [member(1, &[(50_000, 30_000)]), member(2, &[(50_500, 20_000)])];
+        let agents = [agent(&[(50_000, 30_000)]), agent(&[(50_500, 20_000)])];
         assert_eq!(told(&agents, ReadsFrom::Own), None);
-        let few = [member(1, &[(100, 62)]), member(2, &[(50, 30)])];
+        let few = [agent(&[(100, 62)]), agent(&[(50, 30)])];
         assert_eq!(told(&few, ReadsFrom::Own), None, "too few to tell");
-        let none = [member(1, &[(100_000, 50_000)]), member(2, &[(10, 0)])];
+        let none = [agent(&[(100_000, 50_000)]), agent(&[(10, 0)])];
         let found = told(&none, ReadsFrom::Own).unwrap();
         assert!((found.displaced - 0.5).abs() < 0.01, "{found:?}");
+    }
+
+    /// Reads that are dealt go to whoever is free, and tell nothing of whose records they were of.
+    #[test]
+    fn of_dealt_operations_the_writes_alone_are_bound_to_an_agent() {
+        let group = GroupPlan::plain("run", &[(Kind::Get, 900), (Kind::Update, 100)], 100);
+        let phase = PhasePlan::plain(0, "run", vec![group], Duration::from_secs(1));
+        let agent = |reached, reads, writes| {
+            let mut course = GroupCourse::default();
+            course.count(Kind::Get, reads);
+            course.count(Kind::Update, writes);
+            course.reach(reached);
+            GroupCourses::from([(0, course)])
+        };
+        let told = |agents: [GroupCourses; 2]| {
+            displacement(&phase, ReadsFrom::Own, &agents.iter().collect::<Vec<_>>())
+        };
+        let even = [agent(100_000, 70_000, 5_000), agent(99_000, 20_000, 5_000)];
+        assert_eq!(told(even), None);
+        let behind = [agent(100_000, 70_000, 10_000), agent(20_000, 10_000, 2_000)];
+        let found = told(behind).unwrap();
+        // Half of 12,000 writes were asked of each, of 92,000 operations.
+        assert!((found.displaced - 4_000.0 / 92_000.0).abs() < 1e-3, "{found:?}");
     }
 
     #[test]
     fn groups_are_summed_up_and_open_ones_left_out() {
         let agents = [
-            member(1, &[(100_000, 62_000), (50_000, 50_000)]),
-            member(2, &[(61_290, 38_000), (50_000, 50_000)]),
+            agent(&[(100_000, 62_000), (50_000, 50_000)]),
+            agent(&[(61_290, 38_000), (50_000, 50_000)]),
         ];
         let found = told(&agents, ReadsFrom::Own).unwrap();
         assert!((found.displaced - 0.06).abs() < 1e-3, "of twice as many: {found:?}");
@@ -219,7 +244,7 @@ mod tests {
         for group in &mut open.groups {
             group.arrival = kvdyno_core::workload::Arrival::Constant { rate: 1_000.0 };
         }
-        let members: Vec<&Member> = agents.iter().collect();
-        assert_eq!(displacement(&open, ReadsFrom::Own, &members), None);
+        let courses: Vec<&GroupCourses> = agents.iter().collect();
+        assert_eq!(displacement(&open, ReadsFrom::Own, &courses), None);
     }
 }

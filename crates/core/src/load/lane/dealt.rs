@@ -75,11 +75,7 @@ impl Lane {
 
     /// The next operation that is dealt to this lane; `None` where none is, now or ever.
     #[inline]
-    pub(super) fn claim_dealt(
-        &self,
-        dealt: &Dealt,
-        queue: &mut Queue,
-    ) -> Option<IssuedOperation> {
+    pub(super) fn claim_dealt(&self, dealt: &Dealt, queue: &mut Queue) -> Option<IssuedOperation> {
         dealt.draw_ahead(queue);
         let ready = dealt.ready.get().checked_sub(1)?;
         dealt.ready.set(ready);

@@ -45,7 +45,8 @@ fn judged(seen: Option<SeenStamp>, sent: Nanos, rules: FloorRules) -> [u64; 3] {
     floors.hear(1, told(&[(5, 100 * MS)], 500 * MS), MS, 150 * MS);
     floors.read(read_of(seen, sent));
     floors.judge(&reader(), 1_000 * MS, true);
-    let (findings, foreign) = floors.take();
+    let findings = floors.take();
+    let foreign = findings.counts;
     let tally = findings.tally;
     assert_eq!((tally.judged + tally.stamp_only, foreign.reads), (1, 1));
     assert_eq!(tally.judged, foreign.judged);
@@ -95,7 +96,8 @@ fn what_is_absent_or_of_another_run_is_stale_only_where_it_cannot_be_right() {
         floors.read(read_of(seen, sent));
     }
     floors.judge(&reader(), sent, true);
-    let (findings, foreign) = floors.take();
+    let findings = floors.take();
+    let foreign = findings.counts;
     assert_eq!((findings.tally.stamp_only, foreign.judged), (3, 0));
 }
 
@@ -110,7 +112,8 @@ fn a_read_that_was_in_flight_for_long_is_not_judged_by_floors_of_later() {
     floors.read(ForeignRead { answered: 1_100 * MS, ..read_of(ours(3), 50 * MS) });
     floors.judge(&reader(), 5_000 * MS, false);
     floors.judge(&reader(), 9_000 * MS, true);
-    let (findings, foreign) = floors.take();
+    let findings = floors.take();
+    let foreign = findings.counts;
     assert_eq!(findings.tally.illegal(), 0, "{:?}", findings.anomalies);
     assert_eq!((foreign.reads, foreign.judged), (2, 1));
     // Where reads are known to take that long they are waited for, and judged.
@@ -121,7 +124,7 @@ fn a_read_that_was_in_flight_for_long_is_not_judged_by_floors_of_later() {
     floors.judge(&reader(), 1_100 * MS, false);
     floors.read(ForeignRead { answered: 1_150 * MS, ..read_of(ours(3), 50 * MS) });
     floors.judge(&reader(), 8_000 * MS, false);
-    assert_eq!(floors.take().1, ForeignReads { reads: 2, judged: 2 });
+    assert_eq!(floors.take().counts, ForeignReads { reads: 2, judged: 2 });
 }
 
 #[test]
@@ -130,13 +133,13 @@ fn a_read_waits_until_its_owner_has_told_all_up_to_it() {
     floors.hear_base(1, FloorRuns(vec![(100, 3)]));
     floors.read(read_of(ours(3), 200 * MS));
     floors.judge(&reader(), 1_000 * MS, false);
-    assert_eq!(floors.take().1.reads, 0, "it waits");
+    assert_eq!(floors.take().counts.reads, 0, "it waits");
     floors.hear(1, told(&[(4, 190 * MS)], 201 * MS), 2 * MS, 1_001 * MS);
     floors.judge(&reader(), 1_001 * MS, false);
-    assert_eq!(floors.take().1.reads, 0, "clocks may differ by more");
+    assert_eq!(floors.take().counts.reads, 0, "clocks may differ by more");
     floors.hear(1, told(&[], 250 * MS), 2 * MS, 1_002 * MS);
     floors.judge(&reader(), 1_002 * MS, false);
-    assert_eq!(floors.take().1, ForeignReads { reads: 1, judged: 0 }, "overwritten before it");
+    assert_eq!(floors.take().counts, ForeignReads { reads: 1, judged: 0 }, "overwritten before it");
 }
 
 /// What an owner tells of its slots is what readers find by the record's number.
@@ -186,7 +189,8 @@ fn owners_tell_floors_that_readers_find() {
         }
         read(own[4], last_field, floor);
         reader_floors.judge(&reader(), 20 * MS, false);
-        let (findings, foreign) = reader_floors.take();
+        let findings = reader_floors.take();
+        let foreign = findings.counts;
         assert_eq!((findings.tally.illegal(), foreign.reads), (0, own.len() as u64));
         assert_eq!(foreign.judged, foreign.reads);
         for (record, field, version) in [(own[4], last_field, floor - 1), (own[5], 0, 2)] {
@@ -194,7 +198,7 @@ fn owners_tell_floors_that_readers_find() {
             reader_floors.read(ForeignRead { record, field, ..later });
         }
         reader_floors.judge(&reader(), 40 * MS, true);
-        assert_eq!(reader_floors.take().0.tally.illegal(), 2, "each one version behind");
+        assert_eq!(reader_floors.take().tally.illegal(), 2, "each one version behind");
     }
 }
 
@@ -212,7 +216,7 @@ fn of_too_many_acknowledgements_reads_of_their_time_are_left_open() {
     reader_floors.hear(1, Acks { until: Nanos::MAX, ..second }, 0, 410 * MS);
     [200, 500].iter().for_each(|at| reader_floors.read(read_of(ours(1), at * MS)));
     reader_floors.judge(&reader(), 600 * MS, true);
-    assert_eq!(reader_floors.take().1, ForeignReads { reads: 2, judged: 1 });
+    assert_eq!(reader_floors.take().counts, ForeignReads { reads: 2, judged: 1 });
 }
 
 #[test]

@@ -54,7 +54,10 @@ fn assert_alike(
         let other = all.get(key).copied().unwrap_or(0.0);
         let deviation = (share * (1.0 - share) * (1.0 / of_one + 1.0 / of_all)).sqrt();
         let off = (other - share).abs() / deviation;
-        assert!(off < 5.0, "{command} {key}: {share:.4} alone, {other:.4} together, off by {off:.1} σ");
+        assert!(
+            off < 5.0,
+            "{command} {key}: {share:.4} alone, {other:.4} together, off by {off:.1} σ"
+        );
     }
 }
 
@@ -88,7 +91,8 @@ fn keys_have_the_shares_that_were_asked_for_at_any_speed_of_agents() {
     let reads = number(mix, "tally", "reads");
     assert!(2 * read > reads, "most records are another's: {read} of {reads}");
     assert!(10 * judged > 9 * read, "{judged} of {read} judged");
-    let (all_judged, stamped) = (number(mix, "tally", "judged"), number(mix, "tally", "stamp_only"));
+    let (all_judged, stamped) =
+        (number(mix, "tally", "judged"), number(mix, "tally", "stamp_only"));
     assert_eq!((all_judged + stamped, stamped), (reads, read - judged), "{}", mix["tally"]);
 }
 
@@ -120,7 +124,9 @@ fn an_agent_sees_that_a_record_of_another_is_stale() {
     let kept = "string.sub(k, 1, 5) == 'kept:'";
     eval(
         &server,
-        &format!("{each} redis.call('set', 'kept:' .. k, redis.call('get', k)) end return redis.status_reply('OK')"),
+        &format!(
+            "{each} redis.call('set', 'kept:' .. k, redis.call('get', k)) end return redis.status_reply('OK')"
+        ),
     );
     std::thread::sleep(Duration::from_secs(1));
     eval(

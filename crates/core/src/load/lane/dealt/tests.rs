@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use super::*;
-use crate::load::dealing::{Claim, Deal};
+use crate::load::dealing::{BlockClaim, Deal};
 use crate::load::schedule::Dues;
 use crate::store::OperationId;
 use crate::workload::{
@@ -14,7 +14,7 @@ use crate::workload::{
 /// Lanes of several processes, and who deals to them.
 struct Together {
     lanes: Vec<Lane>,
-    claims: Arc<Mutex<Vec<(usize, Claim)>>>,
+    claims: Arc<Mutex<Vec<(usize, BlockClaim)>>>,
     dealings: Vec<Arc<Dealing>>,
     workload: Workload,
     front: u64,
@@ -27,7 +27,7 @@ impl Together {
         let key = KeyModel { form: KeyForm::Decimal, length: 16 };
         let dataset = Dataset { id: 3, session: 1, key, fields: 1, capacity: 1_000_000 };
         let workload = Workload::new(&plan, &dataset, Part::WHOLE).unwrap();
-        let claims: Arc<Mutex<Vec<(usize, Claim)>>> = Arc::default();
+        let claims: Arc<Mutex<Vec<(usize, BlockClaim)>>> = Arc::default();
         let (mut lanes, mut dealings) = (Vec::new(), Vec::new());
         for process in 0..processes {
             let asked = Arc::clone(&claims);
@@ -122,9 +122,8 @@ fn batches_of_reads_are_whole_and_batches_of_writes_split() {
         let operation = drawer.draw(*id);
         let records = (0..operation.count).map(|i| drawer.batch_record(*id, &operation, i));
         for record in records.collect::<Vec<_>>() {
-            let sends = |(lane, _): &&(usize, Operation)| {
-                dealt.lanes[*lane].sends(operation.kind, record)
-            };
+            let sends =
+                |(lane, _): &&(usize, Operation)| dealt.lanes[*lane].sends(operation.kind, record);
             assert_eq!(by.iter().filter(sends).count(), 1, "{id} {operation:?}: {record}");
         }
         split += usize::from(by.len() > 1);
