@@ -171,11 +171,15 @@ mod tests {
         }
         assert!(quick <= 2 * LEAST_EACH && quick > LEAST_EACH, "{quick}");
         let front = dealer.front;
-        dealer.claim(1, BlockClaim { lane: lane(0), done: BLOCK, blocks: 1 });
-        let caught = dealer.deals(now);
-        assert!(caught.iter().any(|(of, _)| *of == 1), "the slow one gets something: {caught:?}");
-        dealer.claim(1, BlockClaim { lane: lane(0), done: front, blocks: 1 });
-        let deals = dealer.deals(now);
+        // The quick one asks again and gets nothing, and the slow one is told to catch up.
+        dealer.claims.clear();
+        let mut ask = |of, done| {
+            dealer.claim(of, BlockClaim { lane: lane(0), done, blocks: 8 });
+            dealer.deals(now)
+        };
+        assert_eq!(ask(0, front), [], "it waits");
+        assert_eq!(ask(1, 0), [(1, deal(0, front, front))]);
+        let deals = ask(1, front);
         let dealt = |of| deals.iter().any(|(to, deal)| *to == of && deal.to > deal.from);
         assert!(dealt(0) && dealt(1), "{deals:?}");
     }
