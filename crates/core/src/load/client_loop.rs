@@ -5,6 +5,7 @@ use std::future::Future;
 use std::ops::Deref;
 
 use super::backoff::Backoff;
+use super::dealing::WAIT;
 use super::operation_runner::{OperationRunner, Request, Single};
 use super::pace::Pace;
 use super::request_clock::RequestClock;
@@ -30,7 +31,16 @@ pub(super) fn run_client<C: Client, P: Pace>(
         let mut runner = OperationRunner::new(worker, lane, &clock);
         let mut backoff = Backoff::default();
         let mut now = measure::now();
-        while let Some(issued) = lane.claim(now, worker.deadline()) {
+        loop {
+            let Some(issued) = lane.claim(now, worker.deadline()) else {
+                // Where operations are dealt there may be some in a moment.
+                if !lane.waits(worker.deadline()) {
+                    break;
+                }
+                pace.rest(WAIT).await;
+                now = measure::now();
+                continue;
+            };
             if let Some(due) = issued.due {
                 if due > now && !pace.until(due).await {
                     break;

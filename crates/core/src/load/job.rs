@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::compose::Composer;
 use super::controls::{Controls, Interrupt};
+use super::dealing::{Dealing, is_dealt};
 use super::error::LoadError;
 use super::needs::supports;
 use super::pace::Pacing;
@@ -79,6 +80,8 @@ pub struct Job {
     again: Option<Again>,
     /// What a look at records shows.
     sightings: Option<Arc<Sightings>>,
+    /// Deals operations to its lanes, where several processes share them.
+    dealing: Option<Arc<Dealing>>,
 }
 
 /// A pass over records that were marked when the phase was over.
@@ -135,6 +138,7 @@ impl Job {
             unread,
             again,
             sightings,
+            dealing: None,
         })
     }
 
@@ -232,7 +236,27 @@ impl Job {
             unread: None,
             again: Some(again),
             sightings: None,
+            dealing: None,
         })
+    }
+
+    /// The same phase, whose closed groups are dealt.
+    #[must_use]
+    pub fn of_dealing(mut self, dealing: Arc<Dealing>) -> Job {
+        self.dealing = Some(dealing);
+        self
+    }
+
+    /// Deals operations to its lanes, where several processes share them.
+    #[must_use]
+    pub fn dealing(&self) -> Option<&Arc<Dealing>> {
+        self.dealing.as_ref()
+    }
+
+    /// The same of one of its groups.
+    pub(super) fn dealing_of(&self, group: usize) -> Option<&Arc<Dealing>> {
+        let dealt = is_dealt(&self.plan, &self.groups[group].0);
+        self.dealing().filter(|_| dealt && !self.gives_out().is_all())
     }
 
     /// When the phase ends, as far as that is known: no operation starts then or later.
@@ -286,6 +310,7 @@ impl Job {
             suspects: self.suspects.clone(),
             answered: self.again.as_ref().map(|again| Arc::clone(&again.answered)),
             sightings: self.sightings.clone(),
+            floors: self.dealing.as_ref().and_then(|dealing| dealing.floors.clone()),
         }
     }
 

@@ -1,6 +1,7 @@
 //! One worker's share of a client group: it gives out operation ids in order to whichever of the
 //! group's clients on this worker is free, so that one stalled client delays nobody's schedule.
 
+mod dealt;
 mod owned;
 
 use std::cell::{Cell, RefCell};
@@ -12,6 +13,7 @@ use super::schedule::{Dues, Walk};
 use crate::measure::{Nanos, latency_histogram};
 use crate::store::OperationId;
 use crate::workload::{Drawer, GroupPlan, Operation, Workload};
+use dealt::Dealt;
 use owned::Owned;
 
 /// An operation given to a client.
@@ -45,6 +47,8 @@ pub(super) struct Lane {
     claimed_and_offered: Cell<u64>,
     /// Of a load whose records have several owners.
     owned: Option<Box<Owned>>,
+    /// Of a load whose operations are dealt to such owners.
+    dealt: Option<Box<Dealt>>,
 }
 
 /// How many operations are drawn before they are given out, so that the ledger word of each can be
@@ -87,6 +91,7 @@ impl Lane {
             claimed: Cell::new(0),
             claimed_and_offered: Cell::new(0),
             owned: None,
+            dealt: None,
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::job::Job;
 use crate::measure::thread_cpu;
+use crate::workload::Kind;
 
 /// Operations that are drawn to see how long one takes.
 const DRAWN: u64 = 8_192;
@@ -20,11 +21,20 @@ impl Job {
             return Duration::ZERO;
         }
         let of_others = 1.0 - ownership.share();
-        let groups = self.groups.iter().zip(issued).filter(|(_, issued)| **issued > 0);
-        let times = groups.map(|((_, workload), issued)| {
+        let groups = (0..).zip(self.groups.iter().zip(issued));
+        let groups = groups.filter(|(_, (_, issued))| **issued > 0);
+        let times = groups.map(|(number, ((group, workload), issued))| {
+            let dealt = self.dealing_of(number).is_some();
+            let writes = |&(kind, part): &(Kind, u16)| part > 0 && !kind.read_only();
+            if dealt && !group.mix.parts.iter().any(writes) {
+                return 0.0;
+            }
             let (mut drawer, begun) = (workload.drawer(), thread_cpu());
-            for id in 0..DRAWN {
-                black_box(drawer.draw_own(id % issued, ownership));
+            for id in (0..DRAWN).map(|id| id % issued) {
+                black_box(match dealt {
+                    true => drawer.draw_dealt(id, ownership, (false, true)),
+                    false => drawer.draw_own(id, ownership),
+                });
             }
             let each = (thread_cpu() - begun).as_secs_f64() / DRAWN as f64;
             each * *issued as f64 * of_others

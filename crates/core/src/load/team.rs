@@ -14,7 +14,7 @@ use super::phase::{Started, Watch};
 use super::threads::Report;
 use super::worker::WorkerReport;
 use crate::measure::{Batch, Nanos, OldRecords, PhaseMeasure, SLOT, Stalls, Stretch};
-use crate::verify::{ANOMALIES_KEPT, Findings};
+use crate::verify::{ANOMALIES_KEPT, Findings, ForeignReads};
 
 /// How long before it a stop has to be known, so that it reaches every worker in time.
 const NOTICE: Duration = Duration::from_millis(50);
@@ -88,7 +88,9 @@ pub struct Moved {
 }
 
 impl Moved {
-    fn time(self, at: Nanos) -> Nanos {
+    /// A time as it is here.
+    #[must_use]
+    pub fn time(self, at: Nanos) -> Nanos {
         // For ever stays for ever.
         if at == Nanos::MAX { at } else { at.saturating_add_signed(self.clock) }
     }
@@ -153,6 +155,8 @@ pub struct LookedAgain {
     pub old: OldRecords,
     /// Records that were to be read back and were not answered.
     pub unread: u64,
+    /// Reads of other processes' records, of which the findings speak, too.
+    pub foreign: ForeignReads,
 }
 
 impl LookedAgain {
@@ -164,7 +168,8 @@ impl LookedAgain {
             anomalies: measure.anomalies.clone(),
             behind: measure.behind,
         };
-        LookedAgain { findings, old: measure.old, unread: measure.unread }
+        let (old, unread) = (measure.old, measure.unread);
+        LookedAgain { findings, old, unread, foreign: ForeignReads::default() }
     }
 
     /// Takes another process's in.
@@ -175,6 +180,7 @@ impl LookedAgain {
         self.old.late += other.old.late;
         self.old.unread += other.old.unread;
         self.unread += other.unread;
+        self.foreign.add(other.foreign);
     }
 
     /// What all processes came to takes the place of what their workers told.

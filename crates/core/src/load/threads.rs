@@ -205,6 +205,9 @@ impl Assignment {
             let dues = Dues::new(&plan.arrival, rate, start, first, stride, seed);
             let (group, first) = (seat.group as u16, self.job.first_of(seat.group as u16));
             let lane = Lane::new(group, first, Arc::clone(plan), workload.clone(), dues);
+            if let Some(dealing) = self.job.dealing_of(seat.group) {
+                return lane.of_dealing(ownership, Arc::clone(dealing), (seat.lane, seat.lanes));
+            }
             let job = Arc::clone(&self.job);
             lane.of_owner(ownership, move || job.controls.deadline())
         });

@@ -107,6 +107,12 @@ impl WorkerReport {
         self.lag.as_ref()
     }
 
+    /// For each of its lanes: number of the group, and one more than its highest operation given out.
+    #[must_use]
+    pub fn issued(&self) -> &[(u16, u64)] {
+        &self.issued
+    }
+
     /// A change of the rate came too late for it: some operations behind its own still had the former rate.
     #[must_use]
     #[inline]

@@ -216,6 +216,18 @@ pub enum Reason {
         /// How long the phase took.
         span: Duration,
     },
+    /// Agents got unequally far in the operations of a closed phase, so that other records had more of them than the
+    /// key distribution asks.
+    KeysSkewed {
+        /// Share of the operations that went to other records than those that the distribution asks for.
+        displaced: f64,
+        /// The agent that got furthest.
+        ahead: String,
+        /// The agent that got least far.
+        behind: String,
+        /// How many times as far the first got.
+        times: f64,
+    },
     /// An agent's clock is not known well enough for the times that the phase tells.
     ClocksUncertain {
         /// Whose is known worst.
@@ -315,6 +327,7 @@ impl Reason {
                 table::AGENT_UNLIKE.at(unlike as f64 / intervals.max(1) as f64)
             }
             Reason::BeginLate { late, span, .. } => table::BEGIN_LATE.at(part(late, span)),
+            Reason::KeysSkewed { displaced, .. } => table::KEYS_SKEWED.at(displaced),
             Reason::ClocksUncertain { off, of, .. } => table::CLOCKS_UNCERTAIN.at(part(off, of)),
             Reason::Steered { changes } => table::STEERED.at(changes as f64),
             Reason::Unjudged { unknown, .. } => table::UNJUDGED.at(unknown as f64),
@@ -401,6 +414,9 @@ impl Reason {
             Reason::AgentLost { ref agents, of } => words::of_lost_agents(agents, of),
             Reason::ServerEnded { .. } | Reason::TestbedGone => words::of_testbed(self),
             Reason::BeginLate { ref agent, late, .. } => words::of_late_begin(self, agent, late),
+            Reason::KeysSkewed { ref ahead, ref behind, times, .. } => {
+                words::of_skewed_keys(self, (ahead, behind), times)
+            }
             Reason::ClocksUncertain { ref agent, off, of } => words::of_clock(agent, off, of),
             Reason::Steered { changes } => words::of_steering(changes),
             Reason::AgentUnlike { ref agent, figure, unlike, intervals, times } => {

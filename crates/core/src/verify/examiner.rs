@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Behind, Tally};
+use super::floors::Floors;
 use super::history::{Kept, Sample, Scribe};
 use super::judgement::{self, Judgement, WriteEnd, WriteKind};
 use super::ledger::{Ledger, WriteTicket};
@@ -54,6 +55,8 @@ pub struct Examination {
     pub(crate) answered: Option<Arc<Marks>>,
     /// What looking at records before a run shows is told here.
     pub(crate) sightings: Option<Arc<Sightings>>,
+    /// What reads of records of other processes are judged by, if they are.
+    pub(crate) floors: Option<Arc<Floors>>,
 }
 
 /// A read that was answered.
@@ -226,6 +229,9 @@ impl Examiner {
         }
         if let Some(ledger) = &self.ledger {
             ledger.end_write(slot, WriteTicket { version, kind }, end, answered);
+            if self.by.floors.is_some() {
+                self.tell_floor(slot, end, answered);
+            }
         }
     }
 
@@ -333,7 +339,7 @@ impl Examiner {
         self.missing.begin();
         match &self.ledger {
             None => self.missing.expected(),
-            Some(_) if reads.count() == 0 => self.tally.stamp_only += 1,
+            Some(_) if reads.count() == 0 => self.see_without_ticket(read, 0, Sight::Absent),
             Some(_) => {
                 for field in 0..reads.count() {
                     self.ask_ledger(read, reads, field, Sight::Absent);
@@ -383,8 +389,7 @@ impl Examiner {
         sight: Sight,
     ) {
         let (Some(ledger), Some((slot, ticket))) = (&self.ledger, reads.take(field)) else {
-            self.tally.stamp_only += u64::from(!matches!(sight, Sight::Unreadable));
-            return;
+            return self.see_without_ticket(read, field as u16, sight);
         };
         let (found, seen) = match sight {
             Sight::Absent => (judgement::Read::Absent, None),

@@ -4,6 +4,7 @@
 mod anomaly;
 mod crc32c;
 mod examiner;
+mod floors;
 mod history;
 mod judgement;
 mod ledger;
@@ -18,6 +19,7 @@ pub use anomaly::{
     ANOMALIES_KEPT, Anomaly, AnomalyKind, Behind, MOST_WRITERS, OtherWriter, RIGHT_AGAIN, Tally,
 };
 pub use examiner::{AnsweredRead, Examination, Examiner, Findings, ReadTickets, WriteSlots};
+pub use floors::{Ack, Acks, FloorRules, FloorRuns, Floors, ForeignReads, JudgedReads};
 pub use history::{Call, CallKind, Content, History, RecordHistory};
 pub(crate) use history::{Kept, Sample};
 pub use judgement::{Expiry, Judgement, Presence, Read, SlotState, WriteEnd, WriteKind};

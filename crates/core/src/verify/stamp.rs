@@ -134,7 +134,7 @@ impl SeenStamp {
     const APART: u32 = 35;
 
     #[inline]
-    fn of(version: u32, session: WriterRun) -> SeenStamp {
+    pub(super) fn of(version: u32, session: WriterRun) -> SeenStamp {
         SeenStamp(u64::from(version) | (session as u64) << 32)
     }
 

@@ -463,6 +463,24 @@ impl Drawer {
         own.then_some(operation)
     }
 
+    /// The operation of this id, if it reads and `reads` are wanted, or if it writes to a record that `ownership` has
+    /// and `writes` are.
+    #[inline]
+    pub fn draw_dealt(
+        &mut self,
+        id: u64,
+        ownership: &Ownership,
+        (reads, writes): (bool, bool),
+    ) -> Option<Operation> {
+        let compiled = &*self.workload.compiled;
+        let kind = compiled.mixer.kind(compiled.own_number(id), &mut self.kinds);
+        match kind.read_only() {
+            true if reads => Some(self.draw(id)),
+            false if writes => self.draw_own(id, ownership),
+            _ => None,
+        }
+    }
+
     /// The i-th record of a batch, which is `operation`, drawn for `id`: `i` below its count. The
     /// records of a batch differ from each other as long as there are enough of them. For any
     /// other operation it is the operation's record.

@@ -90,6 +90,13 @@ impl Ownership {
         self.index
     }
 
+    /// Number of processes, those that were lost included.
+    #[inline]
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
     /// Share of all records that it owns, about.
     #[inline]
     #[must_use]
@@ -114,6 +121,19 @@ impl Ownership {
         }
         let place = self.place(record);
         place == u64::from(self.index) || self.lost.is_some() && self.has_taken(record)
+    }
+
+    /// Number of the process that owned `record` before any was lost.
+    #[inline]
+    #[must_use]
+    pub fn owner(&self, record: u64) -> u32 {
+        if self.is_all() { 0 } else { self.place(record) as u32 }
+    }
+
+    /// Returns true if processes were lost whose records the others have taken over.
+    #[must_use]
+    pub fn has_lost(&self) -> bool {
+        self.lost.is_some()
     }
 
     /// Which record of its block `record` is, turned by the block's hash: the number of its first owner.

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use kvdyno_core::load::Job;
+use kvdyno_core::measure::now;
 
 use super::beginning::BeginOrder;
 use super::carried::AgentStore;
@@ -203,6 +204,19 @@ impl Hearing {
             AgentOrder::StopAt(at) => self.under_way.with(|job| job.stop_at(at)),
             AgentOrder::Rate { group, change } => {
                 self.under_way.with(|job| job.follow_change(group, change));
+            }
+            AgentOrder::Deal { number, deal } => {
+                self.under_way.with_dealing(number, |dealing| dealing.give(deal));
+            }
+            AgentOrder::Base { number, owner, runs } => {
+                self.under_way.with_floors(number, |floors| floors.hear_base(owner, runs))
+            }
+            AgentOrder::Floors { number, told, off } => {
+                self.under_way.with_floors(number, |floors| {
+                    for (owner, told) in told {
+                        floors.hear(owner, told, off, now());
+                    }
+                });
             }
             AgentOrder::Abandon => self.under_way.with(Job::abandon),
             AgentOrder::Hurry => self.under_way.interrupt().raise(),

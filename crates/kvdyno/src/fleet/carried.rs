@@ -5,13 +5,16 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use kvdyno_core::load::{
-    AnyStore, Begin, Job, LoadError, LoadOptions, LookedAgain, Observer, Progress, Ran,
+    AnyStore, Begin, Dealing, Job, LoadError, LoadOptions, LookedAgain, Observer, Progress, Ran,
     StoreContext, WorkerReport,
 };
-use kvdyno_core::measure::{Batch, Interval, PhaseMeasure, allowed_cpus};
+use kvdyno_core::measure::{Batch, Interval, PhaseMeasure, allowed_cpus, now};
 use kvdyno_core::suite::Plan;
+use kvdyno_core::verify::{Findings, FloorRules, FloorRuns, Floors, JudgedReads};
+use kvdyno_core::workload::{Kind, PhasePlan};
 
 use super::beginning::{BeginOrder, wait_to_begin};
+use super::floor_talk::{FloorTalk, talking};
 use super::identity::hash;
 use super::machine_use::MachineWatch;
 use super::messages::{AgentOrder, Opening, Preparing, Told};
@@ -38,6 +41,8 @@ pub struct AgentStore {
     existing: Existing,
     /// Records that there are at most.
     most_records: u64,
+    /// The run deletes.
+    deletes: bool,
     ran: Vec<Ran>,
     loaded: Option<Loaded>,
 }
@@ -91,8 +96,9 @@ impl AgentStore {
         let existing = if opening.exists { Existing::All } else { Existing::None };
         context.ledger = ledger_of(&options, &context, existing)?;
         let (ran, loaded) = (Vec::new(), None);
-        let most_records = most_records(&plan);
-        let opened = AgentStore { store, origin, context, existing, most_records, ran, loaded };
+        let (most_records, deletes) = (most_records(&plan), deletes(&plan));
+        let opened =
+            AgentStore { store, origin, context, existing, most_records, deletes, ran, loaded };
         Ok((opened, hash(written.as_bytes())))
     }
 
@@ -143,18 +149,38 @@ impl AgentStore {
         mut telling: Telling<'_>,
         under_way: &UnderWay,
     ) -> Result<Told, LoadError> {
-        let Preparing { phase, reads_back, .. } = preparing;
+        let Preparing { number, phase, reads_back, deals } = preparing;
         let (mut store, mut context) = (Arc::clone(&self.store), self.context.clone());
         if reads_back {
             let records = phase.groups.iter().map(|group| group.records).max().unwrap_or(0);
             store = self.origin.strongest(&self.context, records).0;
             context.profile = self.origin.profile().clone();
         }
-        let job = Arc::new(Job::new(phase.clone(), context)?);
+        let floors = deals.then(|| self.floors(&context, &phase)).flatten().map(Arc::new);
+        let mut job = Job::new(phase.clone(), context)?;
+        if deals {
+            let line = telling.sending.clone();
+            let ask = move |claim| line.send(&Told::Claim { number, claim });
+            job = job.of_dealing(Arc::new(Dealing::new(number, floors.clone(), ask)));
+        }
+        let job = Arc::new(job);
         under_way.set(Some(Arc::clone(&job)));
+        if let Some(ledger) = self.context.ledger.as_ref().filter(|_| floors.is_some()) {
+            let words = if self.context.fields_apart { self.context.dataset.fields } else { 1 };
+            let own = self.context.options.ownership.slots(self.most_records);
+            let runs = FloorRuns::of(ledger, own.saturating_mul(words.into()));
+            telling.sending.send(&Told::Base { number, runs });
+        }
         let line = telling.sending.clone();
         let watching = MachineWatch::start(move |used| line.send(&Told::Used(used)));
-        let measure = store.load(&job, &mut telling)?;
+        let ownership = &self.context.options.ownership;
+        let talk = floors.as_ref().map(|floors| FloorTalk {
+            number,
+            floors,
+            ownership,
+            sending: telling.sending,
+        });
+        let measure = talking(talk, || store.load(&job, &mut telling))?;
         let machine = watching.stop();
         let (issued, stopped) = (measure.issued.clone(), measure.stopped);
         self.ran.push(Ran { plan: phase, issued, stopped });
@@ -173,8 +199,38 @@ impl AgentStore {
         if !self.context.fields_apart && self.existing == Existing::None {
             name_writers(&self.context, &self.ran, &mut measure);
         }
-        LookedAgain::of(&measure)
+        let mut again = LookedAgain::of(&measure);
+        if let Some(floors) = job.dealing().and_then(|dealing| dealing.floors()) {
+            floors.judge(&self.context.options.ownership, now(), true);
+            let JudgedReads { tally, anomalies, behind, counts: foreign } = floors.take();
+            let findings = Findings { tally, anomalies, behind };
+            again.add(LookedAgain { findings, foreign, ..LookedAgain::default() });
+        }
+        again
     }
+
+    /// What reads of other agents' records are judged by in a phase that is dealt, where they can be.
+    fn floors(&self, context: &StoreContext, phase: &PhasePlan) -> Option<Floors> {
+        let ledger = context.ledger.as_ref().filter(|_| phase.verify)?;
+        let (profile, ownership) = (&context.profile, &context.options.ownership);
+        let capabilities = &profile.capabilities;
+        let prompt = profile.consistency.level.staleness() == Some(Duration::ZERO);
+        let judged = prompt && !capabilities.fabricates && !capabilities.may_apply_again;
+        (judged && !ownership.has_lost()).then(|| {
+            Floors::new(FloorRules {
+                dataset: context.dataset,
+                fields_apart: context.fields_apart,
+                owners: ownership.count(),
+                existing_data: self.existing != Existing::None,
+                may_be_gone: self.deletes || capabilities.may_forget || ledger.expires(),
+            })
+        })
+    }
+}
+
+fn deletes(plan: &Plan) -> bool {
+    let groups = plan.phases.iter().flat_map(|phase| &phase.groups);
+    groups.flat_map(|group| &group.mix.parts).any(|(kind, _)| *kind == Kind::Delete)
 }
 
 /// Tells the conductor what the workers tell.

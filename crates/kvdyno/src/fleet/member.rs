@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use kvdyno_core::load::{Moved, TeamVoice, WorkerReport};
 use kvdyno_core::measure::{Batch, Latencies, Nanos, WorkerUse, latency_histogram};
 use kvdyno_core::verdict::Reason;
-use kvdyno_core::verify::Findings;
+use kvdyno_core::verify::{Findings, ForeignReads};
 use kvdyno_report::result::AgentResult;
 
 use super::clocks::Offsets;
@@ -16,6 +16,7 @@ use super::course::AgentCourse;
 use super::loss::Estate;
 use super::machine_use::MachineUse;
 use super::messages::{AgentOrder, Hello};
+use super::shares::GroupCourses;
 use super::wire::Sending;
 use crate::account::Unclear;
 
@@ -76,6 +77,10 @@ pub struct MemberPhase {
     pub records: u64,
     /// Processor time that it took to draw what other agents carried out.
     pub passing: Duration,
+    /// How far it got in each group's operations, and what it carried out of them.
+    pub groups: GroupCourses,
+    /// Reads of other agents' records, and how many of them were judged.
+    pub foreign: ForeignReads,
 }
 
 impl Member {
@@ -156,6 +161,7 @@ impl Member {
                 phase.written[batch.worker] += measure.records;
             }
             phase.operations += measure.completed();
+            phase.groups.entry(series.group).or_default().count(series.kind, measure.completed());
             phase.succeeded += measure.ok;
             if let Some(latencies) = measure.response.as_ref().or(measure.service.as_ref()) {
                 let sum = phase.latencies.get_or_insert_with(latency_histogram::<u64>);
@@ -179,6 +185,9 @@ impl Member {
             let sum = phase.lag.get_or_insert_with(latency_histogram::<u64>);
             // Both have the bounds of every latency.
             let _ = sum.add(lag);
+        }
+        for &(group, reached) in report.issued() {
+            phase.groups.entry(group).or_default().reach(reached);
         }
         let report = phase.moved.report(report);
         phase.findings.add(report.findings().clone());
@@ -261,6 +270,8 @@ impl Member {
             steal: machine.steal,
             link: machine.link,
             queued_bytes: machine.queued,
+            foreign_reads: self.phase.foreign.reads,
+            foreign_judged: self.phase.foreign.judged,
             p99s_ns: course.p99s().into_iter().collect(),
         }
     }

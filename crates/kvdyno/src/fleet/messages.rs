@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use kvdyno_core::load::{LookedAgain, Pacing, WorkerReport};
+use kvdyno_core::load::{BlockClaim, Deal, LookedAgain, Pacing, WorkerReport};
 use kvdyno_core::measure::{Batch, Nanos, Stalls};
+use kvdyno_core::verify::{Acks, FloorRuns};
 use kvdyno_core::workload::{LostOwner, Ownership, Part, PhasePlan, RateChange};
 use kvdyno_report::events::ProcessUsed;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ use super::machine_use::MachineUse;
 use crate::account::Unclear;
 
 /// Number of the format of these messages; agents of another are refused.
-pub const FORMAT: u32 = 7;
+pub const FORMAT: u32 = 8;
 
 /// What the conductor orders.
 #[derive(Debug, Serialize, Deserialize)]
@@ -61,6 +62,31 @@ pub enum AgentOrder {
         group: usize,
         /// With which operation, and to what.
         change: RateChange,
+    },
+    /// A lane is dealt operations.
+    Deal {
+        /// [`Preparing::number`].
+        number: u32,
+        /// Which lane, and which operations.
+        deal: Deal,
+    },
+    /// What another agent's records hold at the begin.
+    Base {
+        /// [`Preparing::number`].
+        number: u32,
+        /// Number of that agent among those that own records.
+        owner: u32,
+        /// Their floors.
+        runs: FloorRuns,
+    },
+    /// What was acknowledged to other agents.
+    Floors {
+        /// [`Preparing::number`].
+        number: u32,
+        /// For each, its number among those that own records, and what, by the clock of the agent that hears it.
+        told: Vec<(u32, Acks)>,
+        /// By how much the clocks of any two may differ beside, ns.
+        off: Nanos,
     },
     /// Do not wait for requests in flight.
     Abandon,
@@ -120,6 +146,8 @@ pub struct Preparing {
     pub phase: PhasePlan,
     /// Records are read back: at the strongest level of reads that the store answers.
     pub reads_back: bool,
+    /// Operations of closed groups are dealt.
+    pub deals: bool,
 }
 
 /// What an agent tells.
@@ -161,6 +189,27 @@ pub enum Told {
         number: u32,
         /// When, on the agent's clock.
         at: Nanos,
+    },
+    /// A lane asks for operations.
+    Claim {
+        /// [`Preparing::number`].
+        number: u32,
+        /// Which lane, and how many.
+        claim: BlockClaim,
+    },
+    /// What its records hold at the begin.
+    Base {
+        /// [`Preparing::number`].
+        number: u32,
+        /// Their floors.
+        runs: FloorRuns,
+    },
+    /// What was acknowledged to it since it told last.
+    Floors {
+        /// [`Preparing::number`].
+        number: u32,
+        /// What, by its own clock.
+        told: Acks,
     },
     /// An interval of one worker.
     Batch(Box<Batch>),

@@ -6,19 +6,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
-use kvdyno_core::load::{Interrupt, Job, LoadError, LookedAgain, Moved, Observer, Team, TeamVoice};
+use kvdyno_core::load::{
+    Interrupt, Job, LoadError, LookedAgain, Moved, Observer, Team, TeamVoice, is_dealt,
+};
 use kvdyno_core::measure::{Nanos, OldRecords, PhaseMeasure, Stalls, StopReason, now};
 use kvdyno_core::verdict::Reason;
 use kvdyno_core::verify::AnomalyKind;
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::result::AgentResult;
 
+use super::dealer::Dealer;
+use super::floor_talk::GatheredFloors;
 use super::gathering::{AgentNews, Fleet};
 use super::loss::OnAgentLost;
 use super::member::{Member, late_begin, name_limit};
 use super::messages::{AgentOrder, Opening, Preparing, Told};
 use super::reads::ReadsFrom;
 use super::share::{Division, check, share_of};
+use super::shares::{Displacement, displacement};
 use super::unlike::{ComparedAgent, Unlike, unlike};
 use super::wire::SILENCE;
 use crate::account::{Ownerless, Unclear};
@@ -154,16 +159,27 @@ impl Fleet {
         self.set_clocks(interrupt).map_err(LoadError::Agents)?;
         self.prepared += 1;
         let number = self.prepared;
+        let deals = self.reads == ReadsFrom::Own
+            && dealt.len() > 1
+            && phase.groups.iter().any(|group| is_dealt(phase, group));
         for (of, division) in dealt.into_iter().filter(|(of, _)| self.members[*of].is_there()) {
             let phase = share_of(phase, division);
-            let preparing = Preparing { number, phase, reads_back };
+            let preparing = Preparing { number, phase, reads_back, deals };
             self.members[of].order(&AgentOrder::Prepare(Box::new(preparing)));
         }
-        let ready = self.hear_all(CONNECTING, interrupt, |_, told| match told {
+        let mut bases = Vec::new();
+        let ready = self.hear_all(CONNECTING, interrupt, |from, told| match told {
+            Told::Base { number: of, runs } if of == number => {
+                bases.push((from, runs));
+                Ok(None)
+            }
             Told::Ready { number: of, workers } if of == number => Ok(Some(workers)),
             Told::Unready { number: of, why } if of == number => Err(why),
             _ => Ok(None),
         });
+        for (from, runs) in bases {
+            self.hand_on_base(number, from, runs);
+        }
         let agreed = ready.and_then(|ready| Ok((ready, self.agree_on_start(number, interrupt)?)));
         let (ready, start) = agreed.map_err(|why| {
             let order = AgentOrder::CallOff { number };
@@ -180,7 +196,8 @@ impl Fleet {
             first_worker += workers;
         }
         let (voice, team) = Team::new(first_worker, start, started_at);
-        let mut measure = self.conduct(job, team, voice, observer);
+        let dealer = deals.then(|| Dealer::new(number, phase));
+        let mut measure = self.conduct(job, (team, voice), dealer, observer);
         self.see_clocks();
         // Parts insert each into records of its own, one further than the other.
         let reached = self.members.iter().map(|member| member.phase.records);
@@ -192,8 +209,8 @@ impl Fleet {
     fn conduct(
         &mut self,
         job: &Arc<Job>,
-        team: Team,
-        voice: TeamVoice,
+        (team, voice): (Team, TeamVoice),
+        dealer: Option<Dealer>,
         observer: &mut dyn Observer,
     ) -> PhaseMeasure {
         let over = AtomicBool::new(false);
@@ -202,7 +219,8 @@ impl Fleet {
         std::thread::scope(|scope| {
             // Nobody changes a rate before the team begins.
             let planned = job.changes().iter().map(Vec::len).collect();
-            let relay = Relay { voice, job, over: &over, stalls, planned };
+            let floors = GatheredFloors::new(self.prepared);
+            let relay = Relay { voice, job, over: &over, stalls, planned, dealer, floors };
             scope.spawn(|| relay.go_on(self));
             let measure = team.conduct(job, observer, || worst(&told, count));
             over.store(true, Ordering::Relaxed);
@@ -223,6 +241,7 @@ impl Fleet {
                         let (mut again, member) = (*again, &mut self.members[number]);
                         member.phase.moved.findings(&mut again.findings);
                         member.acknowledged += again.findings.tally.writes_acknowledged;
+                        member.phase.foreign = again.foreign;
                         all.add(again);
                     }
                 }
@@ -294,6 +313,16 @@ impl Fleet {
     /// The agent that began last in the phase that was measured last and took `span`, if it began late.
     pub fn late_begin(&self, span: Duration) -> Option<Reason> {
         late_begin(&self.members, span)
+    }
+
+    /// Tells of the closed phase that was measured last whether its operations went to other records than was asked.
+    pub fn skewed(&self, phase: &PhasePlan) -> Option<Reason> {
+        let members: Vec<&Member> = self.carriers().filter(|member| member.is_there()).collect();
+        let courses: Vec<_> = members.iter().map(|member| &member.phase.groups).collect();
+        let displacement = displacement(phase, self.reads, &courses)?;
+        let Displacement { displaced, ahead, behind, times } = displacement;
+        let [ahead, behind] = [ahead, behind].map(|agent| members[agent].called());
+        Some(Reason::KeysSkewed { displaced, ahead, behind, times })
     }
 
     /// Says whose worker the limit was: numbers of workers mean nothing to people where agents have them.
@@ -393,10 +422,14 @@ struct Relay<'a> {
     stalls: Sender<Stalls>,
     /// Changes of each group's rate that agents know from the plan.
     planned: Vec<usize>,
+    /// Deals the operations of closed groups.
+    dealer: Option<Dealer>,
+    /// What agents tell each other of acknowledged writes.
+    floors: GatheredFloors,
 }
 
 impl Relay<'_> {
-    fn go_on(self, fleet: &mut Fleet) {
+    fn go_on(mut self, fleet: &mut Fleet) {
         let (mut deadline, mut abandoned, mut given_up) = (Nanos::MAX, false, None);
         let mut handed_on = self.planned.clone();
         loop {
@@ -404,15 +437,27 @@ impl Relay<'_> {
                 Ok((number, AgentNews::Says(Told::Used(used)))) => {
                     fleet.latest_use.told(number, &fleet.members[number].name, used);
                 }
+                Ok((number, AgentNews::Says(Told::Claim { number: of, claim }))) => {
+                    if let Some(dealer) = &mut self.dealer {
+                        dealer.claim(&fleet.members, number, of, claim);
+                    }
+                }
+                Ok((number, AgentNews::Says(Told::Floors { number: of, told }))) => {
+                    self.floors.hear(fleet, of, number, told);
+                }
                 Ok((number, heard)) => {
                     self.hear(&mut fleet.members[number], heard);
                     if !fleet.members[number].is_there() {
                         fleet.latest_use.forget(number);
+                        if let Some(dealer) = &mut self.dealer {
+                            dealer.lose(&fleet.members, number);
+                        }
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
+            self.floors.hand_on_old(fleet);
             let decided = self.job.deadline();
             if decided < deadline {
                 deadline = decided;
@@ -430,6 +475,7 @@ impl Relay<'_> {
                 let until = *given_up.get_or_insert_with(|| Instant::now() + SILENCE);
                 let all = fleet.members.iter().all(|member| member.phase.loaded);
                 if all || Instant::now() >= until {
+                    self.floors.hand_on(fleet);
                     return;
                 }
             }

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kvdyno_core::load::{Interrupt, Job};
+use kvdyno_core::load::{Dealing, Interrupt, Job};
 use kvdyno_core::measure::now;
+use kvdyno_core::verify::Floors;
 
 /// What the thread that hears orders shares with the main thread.
 #[derive(Default)]
@@ -42,6 +43,24 @@ impl UnderWay {
         if let Some(job) = &*self.job.lock().unwrap_or_else(PoisonError::into_inner) {
             act(job);
         }
+    }
+
+    /// Does something to what deals the operations of the phase of this number, if that is under way.
+    pub fn with_dealing(&self, number: u32, act: impl FnOnce(&Dealing)) {
+        self.with(|job| {
+            if let Some(dealing) = job.dealing().filter(|dealing| dealing.number() == number) {
+                act(dealing);
+            }
+        });
+    }
+
+    /// Does something to the floors of that phase, if it has such.
+    pub fn with_floors(&self, number: u32, act: impl FnOnce(&Floors)) {
+        self.with_dealing(number, |dealing| {
+            if let Some(floors) = dealing.floors() {
+                act(floors);
+            }
+        });
     }
 
     /// Nothing more is sent, and nothing is waited for.

@@ -166,6 +166,7 @@ impl Session<'_> {
         if !prepares {
             reasons.extend(fleet.unlike(phase));
             reasons.extend(fleet.late_begin(span));
+            reasons.extend(fleet.skewed(phase));
             let interval = self.options.load.interval;
             reasons.extend(fleet.uncertain(phase, interval));
         }

@@ -50,6 +50,12 @@ pub struct AgentResult {
     pub link: Option<f64>,
     /// Most bytes that were seen waiting in the queues of its machine's TCP sockets; looked at once a second.
     pub queued_bytes: Option<u64>,
+    /// Values that it read of records that other agents own; their owners' floors tell what they may hold.
+    #[serde(default)]
+    pub foreign_reads: u64,
+    /// Those of them that were judged by these floors.
+    #[serde(default)]
+    pub foreign_judged: u64,
     /// Number of each interval in which at least 200 of its operations ended, with their p99, ns.
     pub p99s_ns: Vec<(u32, u64)>,
 }

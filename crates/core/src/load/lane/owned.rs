@@ -77,6 +77,9 @@ impl Lane {
     /// The next own operation; `None` where no other process owns records, for then there is no id left.
     #[inline]
     pub(super) fn claim_own(&self, queue: &mut Queue, deadline: Nanos) -> Option<IssuedOperation> {
+        if let Some(dealt) = &self.dealt {
+            return self.claim_dealt(dealt, queue);
+        }
         let owned = self.owned.as_ref()?;
         if !owned.begun.replace(true) {
             owned.draw_first(queue);

@@ -107,7 +107,7 @@ impl<P: RequestClock> OperationRunner<'_, P> {
         let mut named = 0;
         for i in 0..count {
             let record = self.lane.batch_record(issued, i);
-            if self.lane.owns(record) {
+            if self.lane.sends(issued.operation.kind, record) {
                 let entry = &mut entries[named];
                 entry.record = record;
                 self.lane.workload.keys().write(record, &mut entry.key);

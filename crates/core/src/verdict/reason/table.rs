@@ -151,6 +151,15 @@ pub(super) const BEGIN_LATE: ReasonRecord =
     ReasonRecord::new("begin-late", Cause::Agents, Unit::Share, Bounds::above(0.01, 0.05))
         .excusing_store()
         .advising("see what kept it (its processors, the network to it), and repeat");
+pub(super) const KEYS_SKEWED: ReasonRecord = ReasonRecord::new(
+    "keys-skewed",
+    Cause::Agents,
+    Unit::Share,
+    Bounds::above(0.02, 0.10),
+)
+.advising(
+    "give it a rate that all can keep or a number of requests, or use fewer agents, and repeat",
+);
 pub(super) const CLOCKS_UNCERTAIN: ReasonRecord =
     ReasonRecord::new("clocks-uncertain", Cause::Agents, Unit::Share, Bounds::suspect_above(0.25))
         .advising("let conductor and agents be nearer to each other");

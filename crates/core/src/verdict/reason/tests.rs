@@ -67,6 +67,12 @@ fn each() -> Vec<Reason> {
         Reason::TestbedGone,
         Reason::BeginLate { agent: "agent-2 (m)".to_owned(), late: span / 50, span },
         Reason::WaitedToRun { clients: 0.3, servers: Some(0.1), others: Some(0.4) },
+        Reason::KeysSkewed {
+            displaced: 0.12,
+            ahead: "agent-1 (m)".to_owned(),
+            behind: "agent-2 (m)".to_owned(),
+            times: 1.63,
+        },
     ]
 }
 
@@ -103,6 +109,7 @@ fn position(reason: &Reason) -> usize {
         Reason::TestbedGone => 27,
         Reason::BeginLate { .. } => 28,
         Reason::WaitedToRun { .. } => 29,
+        Reason::KeysSkewed { .. } => 30,
     }
 }
 

@@ -83,6 +83,15 @@ pub(super) fn of_late_begin(reason: &Reason, agent: &str, late: Duration) -> Str
     )
 }
 
+/// Tells which agents got unequally far in the operations, and how many operations went elsewhere by that.
+pub(super) fn of_skewed_keys(reason: &Reason, (ahead, behind): (&str, &str), times: f64) -> String {
+    let share = reason.percent();
+    format!(
+        "{share} of the operations went to other records than the key distribution asks: {ahead} got {times:.2} times as \
+         far in them as {behind}, and each carries out those of its own records"
+    )
+}
+
 /// Whose clock is known too little for which intervals.
 pub(super) fn of_clock(agent: &str, off: Duration, of: Duration) -> String {
     let [off, of] = [off, of].map(|time| duration_text(time.as_nanos() as f64));

@@ -129,6 +129,7 @@ mod tests {
             suspects: None,
             answered: None,
             sightings: None,
+            floors: None,
         })
     }
 

@@ -1,6 +1,11 @@
-//! Whose a record is: where the ledger has it, in which session it is written, and whether it is judged here.
+//! Whose a record is: where the ledger has it, in which session it is written, and whether it is judged here or by what
+//! its owner tells.
 
-use super::Examiner;
+use super::sight::Sight;
+use super::{AnsweredRead, Examiner};
+use crate::measure::Nanos;
+use crate::verify::floors::ForeignRead;
+use crate::verify::judgement::WriteEnd;
 
 impl Examiner {
     #[inline]
@@ -33,5 +38,33 @@ impl Examiner {
         let part = self.by.part;
         let of_part = part.count == 1 || record % u64::from(part.count) == u64::from(part.index);
         of_part && self.by.ownership.owns(record)
+    }
+
+    /// What a read showed of a word that the ledger here does not judge.
+    #[inline]
+    pub(super) fn see_without_ticket(&mut self, read: &AnsweredRead<'_>, field: u16, sight: Sight) {
+        let seen = match sight {
+            // It is noted already.
+            Sight::Unreadable => return,
+            Sight::Absent => None,
+            Sight::Value(seen) => Some(seen),
+        };
+        match &self.by.floors {
+            Some(floors) if self.ledger.is_some() && !self.is_own(read.record) => {
+                let &AnsweredRead { operation, record, sent, answered, .. } = read;
+                floors.read(ForeignRead { operation, record, field, seen, sent, answered });
+            }
+            _ => self.tally.stamp_only += 1,
+        }
+    }
+
+    /// Tells other processes the floor of a slot whose write has ended.
+    #[cold]
+    pub(super) fn tell_floor(&self, slot: u64, end: WriteEnd, answered: Nanos) {
+        if let (WriteEnd::Acknowledged, Some(floors), Some(ledger)) =
+            (end, &self.by.floors, &self.ledger)
+        {
+            floors.acknowledge(&self.by.ownership, slot, ledger.state(slot).floor, answered);
+        }
     }
 }

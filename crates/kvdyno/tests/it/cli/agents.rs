@@ -38,7 +38,7 @@ pub fn redis() -> RedisServer {
 }
 
 /// How often each command was sent about each key, as the server's MONITOR tells while `during` lasts.
-fn monitored(server: &RedisServer, during: impl FnOnce()) -> BTreeMap<(String, String), u64> {
+pub fn monitored(server: &RedisServer, during: impl FnOnce()) -> BTreeMap<(String, String), u64> {
     let mut stream = TcpStream::connect(server.address()).expect("the server");
     stream.write_all(b"FLUSHALL\r\nMONITOR\r\n").expect("commands are sent");
     let lines = BufReader::new(stream.try_clone().expect("the stream"));
@@ -69,7 +69,7 @@ fn monitored(server: &RedisServer, during: impl FnOnce()) -> BTreeMap<(String, S
 }
 
 /// It ran to its end, and nothing is wrong with the store. What a busy machine did to its figures is not asked.
-fn done(ended: Ended) -> Ended {
+pub fn done(ended: Ended) -> Ended {
     assert!([0, 2].contains(&ended.code()), "{ended:?}");
     assert!(ended.out.contains("no anomaly") || ended.out.is_empty(), "{ended:?}");
     ended
@@ -151,7 +151,7 @@ pub fn lost_one_of(scratch: &Scratch, folder: &str) -> Value {
     result
 }
 
-fn number(value: &Value, key: &str, inner: &str) -> u64 {
+pub fn number(value: &Value, key: &str, inner: &str) -> u64 {
     value[key][inner].as_u64().unwrap_or_else(|| panic!("no {key}.{inner} in {value}"))
 }
 

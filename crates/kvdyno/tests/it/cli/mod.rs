@@ -3,6 +3,7 @@
 mod advice;
 #[cfg(feature = "server-tests")]
 mod agents;
+mod agents_dealt;
 mod agents_going_on;
 mod beginning;
 mod capacity;

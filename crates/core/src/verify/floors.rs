@@ -1,0 +1,465 @@
+//! How a process judges reads of records that another process writes. Each owner tells which versions were acknowledged, and
+//! thereby the oldest version that may still be read: the floor.
+//!
+//! # No false alarm
+//!
+//! A read is called wrong only by floors that were here before it was sent. What was told of an acknowledgement came after
+//! it, and the read was sent after that, so the order is one of cause and effect, and no clock has a part in it.
+//!
+//! # What is counted as judged
+//!
+//! What an owner acknowledged shortly before a read was sent is heard of only later. So a read waits until every owner has
+//! told all that it acknowledged up to then, and as long again as clocks may differ. If it found no less than the floor of
+//! that later view it was right by all that is known, and is judged; if it found something between the two floors nobody
+//! can tell, and it is counted by its stamp only. That a version was never written, or its write failed, is seen by
+//! the owner alone.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Behind, Tally};
+use super::ledger::Ledger;
+use super::stamp::{SeenStamp, WriterRun};
+use crate::measure::Nanos;
+use crate::store::OperationId;
+use crate::workload::{Dataset, Ownership};
+
+/// Most reads that wait to be judged; more are counted by their stamp only.
+const MOST_READS: usize = 1 << 22;
+/// Most words that may be written in a phase whose reads are judged to its end.
+const MOST_FLOORS: usize = 1 << 22;
+/// A read that takes longer may be judged by its stamp only.
+const LONGEST: Nanos = 5_000_000_000;
+/// Most acknowledgements between two tellings; of more nothing is told, and reads of that time are not judged.
+const MOST_ACKS: usize = 1 << 18;
+/// Most runs of equal floors that a process tells of what it has at the begin.
+const MOST_RUNS: usize = 1 << 20;
+/// Time within which an answered write is surely entered here. It concerns what is counted as judged, and no alarm.
+const ENTERING: Nanos = 10_000_000;
+
+/// A write was acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ack(
+    /// Word that was written: of the record, and of its field where fields are written apart.
+    pub u64,
+    /// Oldest version that may be read from then on.
+    pub u32,
+    /// When it was answered.
+    pub Nanos,
+);
+
+/// What one owner tells now and then.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acks {
+    /// Those since it told last.
+    pub acks: Vec<Ack>,
+    /// It has told every acknowledgement before this time.
+    pub until: Nanos,
+    /// Reads before this time have no complete view: more was acknowledged than is told.
+    pub incomplete_until: Nanos,
+}
+
+impl Acks {
+    /// The same, by another clock.
+    #[must_use]
+    pub fn moved(mut self, time: impl Fn(Nanos) -> Nanos) -> Acks {
+        let moved = |at: Nanos| if at == 0 || at == Nanos::MAX { at } else { time(at) };
+        self.acks.iter_mut().for_each(|ack| ack.2 = moved(ack.2));
+        (self.until, self.incomplete_until) = (moved(self.until), moved(self.incomplete_until));
+        self
+    }
+}
+
+/// Floors of one owner's words at the begin of a phase, in order: how many words in a row, and their floor.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FloorRuns(Vec<(u64, u32)>);
+
+impl FloorRuns {
+    /// Floors of the first `slots` slots of `ledger`, in which nothing is in flight. Where they differ too much the rest
+    /// is left out, which is as if nothing had been written there.
+    #[must_use]
+    pub fn of(ledger: &Ledger, slots: u64) -> FloorRuns {
+        let mut runs: Vec<(u64, u32)> = Vec::new();
+        for slot in 0..slots.min(ledger.slots()) {
+            let floor = ledger.state(slot).floor;
+            let full = runs.len() == MOST_RUNS;
+            match runs.last_mut() {
+                Some((count, last)) if *last == floor => *count += 1,
+                _ if full => break,
+                _ => runs.push((1, floor)),
+            }
+        }
+        FloorRuns(runs)
+    }
+}
+
+/// The same, to be asked.
+#[derive(Debug, Default)]
+struct Base(Vec<(u64, u32)>);
+
+impl Base {
+    fn of(runs: FloorRuns) -> Base {
+        let mut end = 0;
+        let ends = runs.0.into_iter().map(|(count, floor)| {
+            end += count;
+            (end, floor)
+        });
+        Base(ends.collect())
+    }
+
+    fn floor(&self, slot: u64) -> u32 {
+        let run = self.0.partition_point(|(end, _)| *end <= slot);
+        self.0.get(run).map_or(0, |(_, floor)| *floor)
+    }
+}
+
+/// A read of another's record that was answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ForeignRead {
+    pub operation: OperationId,
+    pub record: u64,
+    pub field: u16,
+    /// What was found; `None` if nothing.
+    pub seen: Option<SeenStamp>,
+    pub sent: Nanos,
+    pub answered: Nanos,
+}
+
+/// Reads of others' records, and how many of them were judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForeignReads {
+    /// Words read.
+    pub reads: u64,
+    /// Those of them that were judged by their owner's floors.
+    pub judged: u64,
+}
+
+impl ForeignReads {
+    /// Adds another process's.
+    pub fn add(&mut self, other: ForeignReads) {
+        self.reads += other.reads;
+        self.judged += other.judged;
+    }
+}
+
+/// What judging reads of others' records came to.
+#[derive(Clone, Debug, Default)]
+pub struct JudgedReads {
+    /// Judged and open ones, and those that are wrong.
+    pub tally: Tally,
+    /// Wrong ones, as examples.
+    pub anomalies: Vec<Anomaly>,
+    /// How far these were behind.
+    pub behind: Behind,
+    /// How many there were in all.
+    pub counts: ForeignReads,
+}
+
+/// What the floors of a phase are about.
+#[derive(Clone, Copy, Debug)]
+pub struct FloorRules {
+    /// Which records there are.
+    pub dataset: Dataset,
+    /// Each field has a word of its own.
+    pub fields_apart: bool,
+    /// How many processes own records.
+    pub owners: u32,
+    /// Records may hold data of earlier runs.
+    pub existing_data: bool,
+    /// A record that was written may be gone: the run deletes, or the store may forget.
+    pub may_be_gone: bool,
+}
+
+/// Floors of one phase, as one process tells and hears them. Shared by its workers and the thread that talks to others.
+pub struct Floors {
+    rules: FloorRules,
+    telling: Mutex<Acks>,
+    reads: Mutex<Vec<ForeignRead>>,
+    judging: Mutex<Judging>,
+}
+
+impl Floors {
+    /// Floors of which nothing is known yet.
+    #[must_use]
+    pub fn new(rules: FloorRules) -> Floors {
+        let owners = rules.owners as usize;
+        let judging = Judging {
+            bases: (0..owners).map(|_| Base::default()).collect(),
+            until: vec![0; owners],
+            ..Judging::default()
+        };
+        let (telling, reads) = (Mutex::default(), Mutex::default());
+        Floors { rules, telling, reads, judging: Mutex::new(judging) }
+    }
+
+    fn words(&self) -> u64 {
+        if self.rules.fields_apart { self.rules.dataset.fields.into() } else { 1 }
+    }
+
+    /// A write of this process was acknowledged at `at`, and its slot has this floor.
+    pub(super) fn acknowledge(&self, ownership: &Ownership, slot: u64, floor: u32, at: Nanos) {
+        let words = self.words();
+        let word = ownership.record(slot / words) * words + slot % words;
+        let mut telling = lock(&self.telling);
+        if telling.acks.len() < MOST_ACKS {
+            telling.acks.push(Ack(word, floor, at));
+        } else {
+            telling.incomplete_until = Nanos::MAX;
+        }
+    }
+
+    /// A read of another's record was answered.
+    pub(super) fn read(&self, read: ForeignRead) {
+        lock(&self.reads).push(read);
+    }
+
+    /// What this process has to tell at `now`; `over`: all of its writes have ended.
+    #[must_use]
+    pub fn tell(&self, now: Nanos, over: bool) -> Acks {
+        let mut told = std::mem::take(&mut *lock(&self.telling));
+        told.until = if over { Nanos::MAX } else { now.saturating_sub(ENTERING) };
+        if told.incomplete_until > 0 {
+            told.incomplete_until = now;
+        }
+        told
+    }
+
+    /// The floors that an owner's words have at the begin.
+    pub fn hear_base(&self, owner: u32, runs: FloorRuns) {
+        if let Some(base) = lock(&self.judging).bases.get_mut(owner as usize) {
+            *base = Base::of(runs);
+        }
+    }
+
+    /// What an owner tells, heard at `now`; its clock differs from this one by no more than `off`.
+    pub fn hear(&self, owner: u32, told: Acks, off: Nanos, now: Nanos) {
+        let judging = &mut *lock(&self.judging);
+        let Some(until) = judging.until.get_mut(owner as usize) else { return };
+        *until = told.until.max(*until);
+        judging.off = judging.off.max(off);
+        judging.incomplete_until = judging.incomplete_until.max(told.incomplete_until);
+        judging.heard.extend(told.acks.iter().map(|ack| Ack(ack.0, ack.1, now)));
+        judging.acked.extend(told.acks);
+    }
+
+    /// Judges the reads of which enough is known at `now`; all of them when it is `over`.
+    pub fn judge(&self, ownership: &Ownership, now: Nanos, over: bool) {
+        let reads = std::mem::take(&mut *lock(&self.reads));
+        let judging = &mut *lock(&self.judging);
+        let took = reads.iter().map(|read| read.answered.saturating_sub(read.sent)).max();
+        judging.longest = judging.longest.max(took.unwrap_or(0)).min(LONGEST);
+        judging.waiting.extend(reads);
+        let known = judging.known(ownership.index());
+        // A slow read that is still in flight is to be judged by the floors of when it was sent.
+        let in_flight = now.saturating_sub(2 * judging.longest);
+        let all = over || judging.waiting.len() > MOST_READS;
+        let until = if all { Nanos::MAX } else { known.min(in_flight) };
+        let (mut ready, waiting): (Vec<ForeignRead>, Vec<ForeignRead>) =
+            judging.waiting.drain(..).partition(|read| read.sent < until);
+        judging.waiting = waiting;
+        ready.sort_by_key(|read| read.sent);
+        judging.heard.sort_by_key(|ack| ack.2);
+        judging.acked.sort_by_key(|ack| ack.2);
+        let (words, off) = (self.words(), judging.off);
+        let (mut heard, mut acked) = (0, 0);
+        for read in &ready {
+            if read.sent < judging.judged_to {
+                judging.leave_open();
+                continue;
+            }
+            heard += judging.pass_heard(heard, read.sent);
+            acked += judging.pass_acked(acked, read.sent.saturating_add(off));
+            let owner = ownership.owner(read.record);
+            let [word, slot] = [read.record, ownership.slot(read.record)]
+                .map(|of| of.saturating_mul(words).saturating_add(read.field.into()));
+            let base = judging.bases.get(owner as usize).map_or(0, |base| base.floor(slot));
+            let (low, high) = judging.floors.get(&word).copied().unwrap_or_default();
+            let complete = read.sent < known && read.sent >= judging.incomplete_until;
+            let view = View { low: low.max(base), high: high.max(base), complete };
+            let verdict = view.judge(read.seen, &self.rules);
+            judging.count(read, verdict, view, self.rules.dataset.session);
+        }
+        // Where reads were given up the floors stay behind with them.
+        let until = if over || !all { until } else { known.min(in_flight) };
+        heard += judging.pass_heard(heard, until);
+        acked += judging.pass_acked(acked, until.saturating_add(off));
+        judging.judged_to = ready.last().map_or(0, |read| read.sent).max(judging.judged_to);
+        judging.judged_to = until.max(judging.judged_to);
+        judging.heard.drain(..heard);
+        judging.acked.drain(..acked);
+        if judging.floors.len() > MOST_FLOORS {
+            // A floor that is forgotten accuses nobody, and from now on no view is complete.
+            judging.floors.clear();
+            judging.incomplete_until = Nanos::MAX;
+        }
+    }
+
+    /// What judging has come to; nothing from then on. Reads that were found wrong are not read again: their owner reads
+    /// its records back.
+    #[must_use]
+    pub fn take(&self) -> JudgedReads {
+        let judging = &mut *lock(&self.judging);
+        let mut tally = std::mem::take(&mut judging.tally);
+        tally.not_read_again += std::mem::take(&mut judging.places).len() as u64;
+        let (anomalies, behind) = (std::mem::take(&mut judging.anomalies), judging.behind);
+        JudgedReads { tally, anomalies, behind, counts: judging.counts }
+    }
+}
+
+/// What a process knows of others' floors, and the reads that it has judged by it.
+#[derive(Default)]
+struct Judging {
+    bases: Vec<Base>,
+    /// Up to when each owner has told all.
+    until: Vec<Nanos>,
+    /// By how much clocks differ at most.
+    off: Nanos,
+    incomplete_until: Nanos,
+    /// What was told, by when it was heard.
+    heard: Vec<Ack>,
+    /// The same, by when it was acknowledged.
+    acked: Vec<Ack>,
+    /// Floors of words by what was heard, and by what was acknowledged, up to the read that was judged last.
+    floors: HashMap<u64, (u32, u32)>,
+    waiting: Vec<ForeignRead>,
+    /// Reads that were sent before can no longer be judged: floors have gone on.
+    judged_to: Nanos,
+    /// Longest time that a read took.
+    longest: Nanos,
+    tally: Tally,
+    counts: ForeignReads,
+    anomalies: Vec<Anomaly>,
+    behind: Behind,
+    places: BTreeSet<(u64, u16)>,
+}
+
+impl Judging {
+    /// Up to when all is known that others have acknowledged; the own part needs no telling.
+    fn known(&self, own: u32) -> Nanos {
+        let others = (0..).zip(&self.until).filter(|(owner, _)| *owner != own);
+        let known = others.map(|(_, until)| *until).min().unwrap_or(Nanos::MAX);
+        if known == Nanos::MAX { known } else { known.saturating_sub(self.off) }
+    }
+
+    fn leave_open(&mut self) {
+        self.counts.reads += 1;
+        self.tally.stamp_only += 1;
+    }
+
+    /// Enters what was heard before `sent`, from number `from` on; how much that is.
+    fn pass_heard(&mut self, from: usize, sent: Nanos) -> usize {
+        let passed = self.heard[from..].iter().take_while(|ack| ack.2 < sent);
+        let passed = passed.map(|ack| {
+            let (low, high) = self.floors.entry(ack.0).or_default();
+            (*low, *high) = (ack.1.max(*low), ack.1.max(*high));
+        });
+        passed.count()
+    }
+
+    /// Enters what was acknowledged up to `at`, from number `from` on; how much that is.
+    fn pass_acked(&mut self, from: usize, at: Nanos) -> usize {
+        let passed = self.acked[from..].iter().take_while(|ack| ack.2 <= at);
+        let passed = passed.map(|ack| {
+            let (_, high) = self.floors.entry(ack.0).or_default();
+            *high = ack.1.max(*high);
+        });
+        passed.count()
+    }
+
+    fn count(&mut self, read: &ForeignRead, verdict: ForeignVerdict, view: View, session: u32) {
+        if verdict == ForeignVerdict::Open {
+            return self.leave_open();
+        }
+        self.tally.judged += 1;
+        (self.counts.reads, self.counts.judged) = (self.counts.reads + 1, self.counts.judged + 1);
+        if verdict == ForeignVerdict::Stale {
+            self.note(read, view, session);
+        }
+    }
+
+    #[cold]
+    fn note(&mut self, read: &ForeignRead, view: View, session: u32) {
+        self.tally.anomalies[AnomalyKind::Stale as usize] += 1;
+        self.tally.note_writer(read.seen, session);
+        self.tally.wrong_misses += u64::from(read.seen.is_none());
+        let earlier = read.seen.is_some_and(|seen| seen.session() == WriterRun::Earlier);
+        let version = read.seen.map(SeenStamp::version);
+        self.behind.reads += 1;
+        match version {
+            None => self.behind.absent += 1,
+            Some(_) if earlier => self.behind.earlier += 1,
+            Some(version) => self.behind.versions_of(view.low - version, view.low - version),
+        }
+        self.places.insert((read.record, read.field));
+        if self.anomalies.len() == ANOMALIES_KEPT {
+            return;
+        }
+        let detail = match read.seen {
+            None => "absent, though a write was acknowledged",
+            Some(_) if earlier => "what an earlier run wrote",
+            Some(_) => "",
+        };
+        self.anomalies.push(Anomaly {
+            kind: AnomalyKind::Stale,
+            operation: read.operation,
+            writer: None,
+            record: read.record,
+            field: read.field,
+            seen: version,
+            floor: view.low,
+            next: view.high.max(view.low).saturating_add(1),
+            sent: read.sent,
+            answered: read.answered,
+            behind: None,
+            again: "not read again: another agent owns it".to_owned(),
+            detail: detail.to_owned(),
+        });
+    }
+}
+
+/// Floors of a word when it was read.
+#[derive(Clone, Copy, Debug)]
+struct View {
+    /// By what was heard before the read was sent.
+    low: u32,
+    /// By all that was acknowledged until then, as far as it is known now.
+    high: u32,
+    /// All of that is known.
+    complete: bool,
+}
+
+/// What is to be said of a read of another's record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ForeignVerdict {
+    Right,
+    Stale,
+    /// Nobody can tell.
+    Open,
+}
+
+impl View {
+    fn judge(self, seen: Option<SeenStamp>, rules: &FloorRules) -> ForeignVerdict {
+        let version = match seen.map(|seen| (seen.session(), seen.version())) {
+            None if rules.may_be_gone => return ForeignVerdict::Open,
+            // What was there before the first write, or nothing: as a version below all.
+            None | Some((WriterRun::Earlier, _)) => 0,
+            Some((WriterRun::Ours, version)) => version,
+            Some((WriterRun::Unseen, version)) if !rules.existing_data => version,
+            Some((WriterRun::Unseen | WriterRun::Newer, _)) => return ForeignVerdict::Open,
+        };
+        match version {
+            _ if version < self.low => ForeignVerdict::Stale,
+            _ if self.complete && self.high > 0 && version >= self.high => ForeignVerdict::Right,
+            _ => ForeignVerdict::Open,
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! What agents tell each other of acknowledged writes, so that each can judge what it reads of others' records: every agent
+//! tells twenty times a second, and the conductor hands it on.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use kvdyno_core::measure::now;
+use kvdyno_core::verify::{Acks, FloorRuns, Floors};
+use kvdyno_core::workload::Ownership;
+
+use super::gathering::Fleet;
+use super::messages::{AgentOrder, Told};
+use super::wire::Sending;
+
+/// Between two tellings.
+const EVERY: Duration = Duration::from_millis(50);
+
+/// One phase's talk, of one agent.
+pub struct FloorTalk<'a> {
+    /// Of the phase.
+    pub number: u32,
+    /// What is told and heard.
+    pub floors: &'a Floors,
+    /// Which records are the agent's.
+    pub ownership: &'a Ownership,
+    /// The line to the conductor.
+    pub sending: &'a Sending,
+}
+
+impl FloorTalk<'_> {
+    fn tell(&self, over: bool) {
+        let told = self.floors.tell(now(), over);
+        self.sending.send(&Told::Floors { number: self.number, told });
+    }
+
+    fn go_on(&self, over: &AtomicBool) {
+        while !over.load(Ordering::Relaxed) {
+            std::thread::park_timeout(EVERY);
+            self.tell(false);
+            self.floors.judge(self.ownership, now(), false);
+        }
+    }
+}
+
+/// Carries a load, and talks meanwhile, where there is something to talk of.
+pub fn talking<T>(talk: Option<FloorTalk<'_>>, load: impl FnOnce() -> T) -> T {
+    let Some(talk) = talk else { return load() };
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let talker = scope.spawn(|| talk.go_on(&over));
+        let loaded = load();
+        over.store(true, Ordering::Relaxed);
+        talker.thread().unpark();
+        let _ = talker.join();
+        talk.tell(true);
+        loaded
+    })
+}
+
+impl Fleet {
+    /// Tells all others what the records of an agent hold at the begin of a phase.
+    pub(super) fn hand_on_base(&self, number: u32, from: usize, runs: FloorRuns) {
+        let Some(owner) = self.members[from].place else { return };
+        let order = AgentOrder::Base { number, owner, runs };
+        let others = self.members.iter().enumerate().filter(|(member, _)| *member != from);
+        others.for_each(|(_, member)| member.order(&order));
+    }
+
+    /// Tells all others what was acknowledged to agents, each by its own clock.
+    fn hand_on_floors(&self, number: u32, gathered: &[(usize, Acks)]) {
+        let owner_of = |from: usize| self.members[from].place;
+        let there = self.members.iter().enumerate().filter(|(_, member)| member.is_there());
+        let uncertain = there.clone().map(|(_, member)| member.clock.own.uncertainty);
+        let off = uncertain.max().unwrap_or(0).saturating_mul(2);
+        for (of, member) in there {
+            let others = gathered.iter().filter(|(from, _)| *from != of);
+            let told = others.filter_map(|(from, acks)| {
+                let clock = member.clock.own;
+                Some((owner_of(*from)?, acks.clone().moved(|at| clock.there(at))))
+            });
+            let told = told.collect();
+            member.order(&AgentOrder::Floors { number, told, off });
+        }
+    }
+}
+
+/// What agents have told the conductor and the others have not heard yet: it goes to each of them at once.
+pub struct GatheredFloors {
+    /// Of the phase.
+    number: u32,
+    acks: Vec<(usize, Acks)>,
+    since: Instant,
+}
+
+impl GatheredFloors {
+    /// Nothing was told yet.
+    pub fn new(number: u32) -> GatheredFloors {
+        GatheredFloors { number, acks: Vec::new(), since: Instant::now() }
+    }
+
+    /// An agent tells what was acknowledged to it in the phase `number`.
+    pub fn hear(&mut self, fleet: &Fleet, number: u32, from: usize, told: Acks) {
+        if number != self.number {
+            return;
+        }
+        if self.acks.is_empty() {
+            self.since = Instant::now();
+        }
+        let moved = fleet.members[from].phase.moved;
+        self.acks.push((from, told.moved(|at| moved.time(at))));
+        let there = fleet.members.iter().filter(|member| member.is_there()).count();
+        if self.acks.len() >= there {
+            self.hand_on(fleet);
+        }
+    }
+
+    /// Hands on what has waited for the others long enough.
+    pub fn hand_on_old(&mut self, fleet: &Fleet) {
+        if !self.acks.is_empty() && self.since.elapsed() >= EVERY {
+            self.hand_on(fleet);
+        }
+    }
+
+    /// Hands all of it on.
+    pub fn hand_on(&mut self, fleet: &Fleet) {
+        if !self.acks.is_empty() {
+            fleet.hand_on_floors(self.number, &std::mem::take(&mut self.acks));
+        }
+    }
+}
