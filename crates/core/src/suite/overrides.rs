@@ -170,9 +170,8 @@ fn set_load(document: &mut Document, key: &str, value: &str) -> Result<(), Suite
             return Err(SuiteError::new(place, Problem::Conflict(problem), hint));
         }
         document.set(option.clone(), &at, &[key], value)?;
-        let own = groups.iter().filter(|(_, at)| before.has(at, key));
-        own.map(|(_, at)| document.set(option.clone(), at, &[key], value))
-            .collect::<Result<(), _>>()?;
+        let mut own = groups.iter().filter(|(_, at)| before.has(at, key));
+        own.try_for_each(|(_, at)| document.set(option.clone(), at, &[key], value))?;
     }
     Ok(())
 }

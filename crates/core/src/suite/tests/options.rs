@@ -9,7 +9,7 @@ fn mix(text: &str) -> Overrides {
 }
 
 /// Phases of the suite that load or measure something, by name.
-fn kinds<'a>(plan: &'a Plan, phase: &str) -> Vec<Vec<(Kind, u16)>> {
+fn kinds(plan: &Plan, phase: &str) -> Vec<Vec<(Kind, u16)>> {
     let phase = plan.phases.iter().find(|planned| planned.name == phase).expect("the phase");
     phase.groups.iter().map(|group| group.mix.parts.clone()).collect()
 }

@@ -1,0 +1,128 @@
+//! The command line of commands that read results.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use kvdyno_core::verdict::Condition;
+
+use super::PriceArguments;
+
+/// `kvdyno view`.
+#[derive(Args, Debug)]
+pub struct ViewArguments {
+    /// Result folder or its result.json, also of a run that still goes on.
+    #[arg(value_name = "RESULT")]
+    pub result: PathBuf,
+    /// Serve the page at this address of the machine, with TLS, for viewers on others; without it on loopback.
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    pub console_on: Option<String>,
+}
+
+/// `kvdyno board`.
+#[derive(Args, Debug)]
+pub struct BoardArguments {
+    /// Result folders, folders of trials, result files, or folders that hold any of them (docs/BOARD.md).
+    #[arg(required = true, value_name = "RESULT")]
+    pub results: Vec<PathBuf>,
+    /// Folder of the site; what is there of an earlier one is written over.
+    #[arg(short, long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+/// `kvdyno export`.
+#[derive(Args, Debug)]
+pub struct ExportArguments {
+    /// Result folder or its result.json.
+    #[arg(value_name = "RESULT")]
+    pub result: PathBuf,
+    /// For which tool (docs/BOARD.md).
+    #[arg(long = "as", value_enum, value_name = "FORMAT")]
+    pub format: ExportFormat,
+    /// Which table, of `csv` and `parquet` [default: kinds].
+    #[arg(long, value_enum, value_name = "TABLE")]
+    pub table: Option<ExportTable>,
+    /// Export figures of phases whose verdict is INVALID, too, marked in their names.
+    #[arg(long)]
+    pub include_invalid: bool,
+    /// Where to [default: standard output].
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Who reads what is exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Bencher Metric Format.
+    Bencher,
+    /// The action github-action-benchmark: figures of which less is better.
+    GithubActionBenchmark,
+    /// A table as comma-separated values.
+    Csv,
+    /// A table as a Parquet file, for DuckDB and pandas.
+    Parquet,
+}
+
+/// Which table is exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportTable {
+    /// A row for each phase, clock and kind of operation.
+    Kinds,
+    /// A row for each interval and kind of operation.
+    Intervals,
+}
+
+/// `kvdyno compare`.
+#[derive(Args, Debug)]
+pub struct CompareArguments {
+    /// Results or folders of trials: the others are compared with the first. If there is
+    /// one only, its other stores are compared with its first store.
+    #[arg(required = true, value_name = "RESULT")]
+    pub results: Vec<PathBuf>,
+    /// End with exit code 1 if this is shown of the second side: 'p99(get) > +5%', 'rate
+    /// < -5%', 'cost > +5%'; may be given several times.
+    #[arg(long, value_name = "CONDITION", value_parser = conditions)]
+    pub fail_on: Vec<Conditions>,
+    /// Say whether both sides meet this, and so whether a difference matters: 'p99(get) < 10ms'; may be
+    /// given several times.
+    #[arg(long, value_name = "CONDITION", value_parser = conditions)]
+    pub needs: Vec<Conditions>,
+    /// Compare although durability, consistency, data, load or client differ.
+    #[arg(long)]
+    pub allow_unequal: bool,
+    /// End with exit code 2 for a gate that is too noisy to tell, and for suspect figures, too.
+    #[arg(long)]
+    pub strict: bool,
+    /// Write a summary as Markdown, for a comment on a pull request.
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Write the gates as JUnit XML, for a CI server.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Print the comparison as JSON instead of tables.
+    #[arg(long)]
+    pub json: bool,
+    /// What the servers of each side cost; without it what their results say.
+    #[command(flatten)]
+    pub price: PriceArguments,
+}
+
+/// What one option asks: conditions that are separated by commas.
+#[derive(Clone, Debug)]
+pub struct Conditions(pub Vec<Condition>);
+
+/// `kvdyno report`.
+#[derive(Args, Debug)]
+pub struct ReportArguments {
+    /// Result folders or their result.json; folders of trials.
+    #[arg(required = true, value_name = "RESULT")]
+    pub results: Vec<PathBuf>,
+    /// Where to write: a name that ends in .html, .md or .xml (JUnit) [default: report.html beside the
+    /// result].
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Reads conditions.
+fn conditions(text: &str) -> Result<Conditions, String> {
+    Condition::parse_list(text).map(Conditions).map_err(|error| error.to_string())
+}
