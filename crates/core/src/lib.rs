@@ -7,7 +7,7 @@
 // What every part needs and no part owns: units, hints, numbers in words, draws.
 pub mod ground;
 // What may be shown to somebody: secrets are hidden here.
-pub mod shown;
+pub mod redact;
 // Folders and locks that go away with the process that has them.
 pub mod folder;
 pub mod lock;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use kvdyno_core::load::LoadError;
 use kvdyno_core::measure::StopReason;
-use kvdyno_core::shown;
+use kvdyno_core::redact;
 use kvdyno_core::store::{ErrorClass, RequestError};
 use kvdyno_core::suite::SuiteError;
 use kvdyno_core::verdict::Level;
@@ -167,13 +167,13 @@ pub struct Failure {
 impl Failure {
     fn new(exit: Exit, line: impl fmt::Display) -> Self {
         // A server's message may hold anything; it stays one line and moves no cursor.
-        let text = shown::redact_message(&shown::hide(line.to_string().into()));
-        Failure { exit, line: shown::plain(&text).into_owned(), excerpt: None }
+        let text = redact::redact_message(&redact::hide(line.to_string().into()));
+        Failure { exit, line: redact::plain(&text).into_owned(), excerpt: None }
     }
 
     /// A suite or an option that changes it is wrong; shows the place in the file.
     pub fn suite(error: SuiteError) -> Self {
-        let excerpt = error.excerpt().map(|text| shown::redact(&text));
+        let excerpt = error.excerpt().map(|text| redact::redact(&text));
         Failure { excerpt, ..Failure::usage(error) }
     }
 

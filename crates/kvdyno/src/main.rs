@@ -17,13 +17,13 @@ mod existing;
 mod exit;
 mod fleet;
 mod foreign_options;
-mod foreseen;
 mod list;
 mod measurement;
 mod metrics;
 mod new;
 mod open_store;
 mod output;
+mod preflight;
 mod progress;
 mod quantity;
 mod replicas;
@@ -47,7 +47,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
-use kvdyno_core::shown;
+use kvdyno_core::redact;
 
 use kvdyno_core::measure;
 
@@ -98,7 +98,7 @@ fn about_arguments(error: &clap::Error) -> Exit {
     } else {
         let hint = foreign_options::hint(error).unwrap_or_default();
         let line = one_line(&error.to_string(), &hint);
-        warn_user!("kvdyno: {}", shown::redact(&line));
+        warn_user!("kvdyno: {}", redact::redact(&line));
     }
     if error.use_stderr() { Exit::Usage } else { Exit::Done }
 }

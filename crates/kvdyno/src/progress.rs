@@ -37,7 +37,7 @@ impl Subscriber for ProgressLine {
             (Event::Interval(interval), Some(phase)) => phase.interval(interval),
             (Event::Progress(progress), Some(phase)) => phase.show(progress),
             (Event::ReadingAgain(progress), Some(phase)) => phase.show_again(progress),
-            (Event::Mending { what }, Some(phase)) => phase.show_repair(what),
+            (Event::RecoveryWait { what }, Some(phase)) => phase.show_repair(what),
             (Event::LoadEnded(_) | Event::PhaseEnded(_) | Event::StoreEnded(_), _) => {
                 self.phase = None;
             }

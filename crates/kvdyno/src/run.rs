@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Parser;
 use kvdyno_core::load::{Interrupt, Need};
-use kvdyno_core::shown::MASK;
+use kvdyno_core::redact::MASK;
 use kvdyno_core::suite::{CAPACITY, Overrides, Plan, PlannedChange, QuickForm, Suite, builtins};
 use kvdyno_core::workload::CurveError;
 use kvdyno_report::folder;
@@ -22,13 +22,13 @@ use crate::cost;
 use crate::dry_run;
 use crate::exit::{Exit, Failure};
 use crate::fleet::{
-    AgentsAsked, Fleets, OnAgentLost, ReadsFrom, TakesOver, agent_of_engine, conductor_to_join,
+    FleetOptions, Fleets, OnAgentLost, ReadsFrom, TakesOver, agent_of_engine, conductor_to_join,
     longest_pipeline, refuse, refuse_engine_agents,
 };
-use crate::foreseen::{Foreseen, foresee};
 use crate::measurement::{begin, measure};
 use crate::metrics::Metering;
 use crate::output::{Finished, Output};
+use crate::preflight::{Preflight, preflight};
 use crate::run_config::RunConfig;
 use crate::run_options::{RunOptions, load_options};
 use crate::sessions::{end_session, session_number};
@@ -225,7 +225,7 @@ fn overrides(arguments: &MeasureArguments) -> Result<Overrides, Failure> {
 }
 
 /// The plan as agents carry it, and which records they read.
-fn divided(plan: &Plan, agents: Option<&AgentsAsked>, config: &RunConfig) -> (Plan, ReadsFrom) {
+fn divided(plan: &Plan, agents: Option<&FleetOptions>, config: &RunConfig) -> (Plan, ReadsFrom) {
     let asked = config.reads;
     let mut divided = plan.clone();
     let Some(agents) = agents else { return (divided, ReadsFrom::Own) };
@@ -252,7 +252,7 @@ fn divided(plan: &Plan, agents: Option<&AgentsAsked>, config: &RunConfig) -> (Pl
 struct Ready {
     plan: Plan,
     reads: ReadsFrom,
-    agents: Option<AgentsAsked>,
+    agents: Option<FleetOptions>,
     targets: Vec<Target>,
     checked: Vec<Checked>,
     unseen: Vec<String>,
@@ -261,11 +261,11 @@ struct Ready {
 impl Ready {
     /// Looks at all that can be known from the arguments alone. Where only the plan is to be shown, nothing is opened.
     fn of(plan: &Plan, targets: Vec<Target>, config: &RunConfig) -> Result<Ready, Failure> {
-        let Foreseen { targets, unseen } = foresee(plan, targets, config)?;
+        let Preflight { targets, unseen } = preflight(plan, targets, config)?;
         for line in &unseen {
             warn_user!("kvdyno: not to be seen in {line}");
         }
-        let agents = AgentsAsked::read(config)?;
+        let agents = FleetOptions::read(config)?;
         let (plan, reads) = divided(plan, agents.as_ref(), config);
         agents.as_ref().map_or(Ok(()), |asked| refuse(asked, reads, &plan))?;
         let check = |target: Target| target.check(&plan, config.yes);

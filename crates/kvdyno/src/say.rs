@@ -27,7 +27,7 @@ macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write;
         let text = format!($($text)*);
-        let clean = kvdyno_core::shown::plain_lines(&text);
+        let clean = kvdyno_core::redact::plain_lines(&text);
         $crate::say::printed(writeln!(std::io::stdout(), "{clean}"));
     }};
 }
@@ -45,6 +45,6 @@ macro_rules! warn_user {
     ($($text:tt)*) => {{
         use std::io::Write;
         let text = format!($($text)*);
-        let _ = writeln!(std::io::stderr(), "{}", kvdyno_core::shown::plain_lines(&text));
+        let _ = writeln!(std::io::stderr(), "{}", kvdyno_core::redact::plain_lines(&text));
     }};
 }

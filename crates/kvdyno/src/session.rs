@@ -2,11 +2,11 @@
 
 mod ended;
 mod fleet;
+mod manual_control;
 mod phase;
 mod preflight;
 mod search;
 mod watch;
-mod wheel;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! What is measured: a store that a URL names, or a testbed that is up around its own run.
 
-use kvdyno_core::shown;
+use kvdyno_core::redact;
 use kvdyno_core::store::Threading;
 use kvdyno_core::suite::Plan;
 use kvdyno_stores::url;
@@ -35,7 +35,7 @@ impl Target {
     pub fn shown(&self) -> String {
         match self {
             Target::Store(url) => url::shown(url),
-            Target::Testbed(words) => shown::redact(words),
+            Target::Testbed(words) => redact::redact(words),
         }
     }
 

@@ -10,10 +10,10 @@ mod engine_node;
 mod fault;
 mod fitting;
 mod kinds;
-mod mending;
 mod nemesis;
 mod newcomers;
 mod node_processes;
+mod recovery_wait;
 mod shared_keeper;
 mod wanted_action;
 
@@ -32,7 +32,7 @@ pub use around::{Around, check};
 pub use consent::consent;
 pub use disclosed::disclosed;
 pub use fitting::{fitted, store_of};
-pub use nemesis::{Deed, Disturbance, Disturbed, LookBack, Surroundings};
+pub use nemesis::{Disturbance, Disturbed, LookBack, ManualAction, Surroundings};
 pub use node_processes::NodeProcesses;
 pub use shared_keeper::{SharedKeeper, lock};
 

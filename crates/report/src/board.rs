@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use entries::{Entry, Found, Standing};
 pub(crate) use entries::{Figure, is_whole};
-use kvdyno_core::shown::plain_lines;
+use kvdyno_core::redact::plain_lines;
 
 use crate::ranking::store_labels;
 use crate::result::{HistogramError, RESULT_FILE, RunResult};

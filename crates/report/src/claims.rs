@@ -10,7 +10,7 @@ use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{Claim, ClaimStatus, Condition, ConditionFigure, Dimension, Measured};
 
 use kvdyno_core::workload::PhasePlan;
-use kvdyno_core::workload::fault::{BIT_ROT, DISK_LIES, Fate, FaultKind, POWER};
+use kvdyno_core::workload::fault::{BIT_ROT, DISK_LIES, FaultKind, POWER, ProcessOutcome};
 
 use crate::evidence;
 use crate::figures::{self, Operated};
@@ -303,7 +303,7 @@ fn reach(phases: &[&PhaseResult]) -> String {
         if fault.error.is_none() && !known {
             done.push(fault.what.clone());
             let fate = fault.kind().map(|kind| kind.fate);
-            ended |= matches!(fate, Some(Fate::Ended | Fate::Renewed));
+            ended |= matches!(fate, Some(ProcessOutcome::Ended | ProcessOutcome::Renewed));
         }
     }
     if done.is_empty() {

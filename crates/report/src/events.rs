@@ -65,7 +65,8 @@ pub enum Event {
     /// Somebody at the live page has done something to the phase.
     Steered(SteeredResult),
     /// What is put right, or waited for, once the clients are done.
-    Mending {
+    #[serde(rename = "mending")]
+    RecoveryWait {
         /// What, such as `start again: redis-1`.
         what: String,
     },
@@ -170,7 +171,7 @@ impl Event {
                 | Event::Used(_)
                 | Event::Worked { .. }
                 | Event::JudgedSoFar { .. }
-                | Event::Mending { .. }
+                | Event::RecoveryWait { .. }
         )
     }
 

@@ -11,7 +11,7 @@ mod testbed;
 use std::path::Path;
 
 use askama::Template;
-use kvdyno_core::shown::plain_lines;
+use kvdyno_core::redact::plain_lines;
 
 use crate::result::{HistogramError, RunResult};
 use crate::timeline::DrawnTimeline;

@@ -3,7 +3,7 @@
 
 use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus};
 use kvdyno_core::ground::numbers::grouped;
-use kvdyno_core::shown::is_unprintable;
+use kvdyno_core::redact::is_unprintable;
 
 use crate::evidence::{self, StatusOutcome, reason_text};
 use crate::ranking::store_labels;

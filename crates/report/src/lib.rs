@@ -37,9 +37,9 @@ pub mod view;
 mod capacity;
 mod cell;
 mod figures;
-mod happenings;
 mod html;
 mod lines;
+mod phase_events;
 mod ranking;
 mod reasons;
 #[cfg(test)]

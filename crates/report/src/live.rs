@@ -1,15 +1,15 @@
 //! A run while it lasts, as its page shows it. The page and its charts are those of the report: the tables are made of
 //! what the events come to so far, the charts of what they tell, and both are drawn by the same code.
 
+mod manual_control;
 mod now;
 mod phase;
-mod wheel;
 
 use std::ops::Range;
 use std::path::Path;
 
 use askama::Template;
-use kvdyno_core::shown::plain_lines;
+use kvdyno_core::redact::plain_lines;
 use kvdyno_core::suite::Plan;
 use serde::Serialize;
 
@@ -306,7 +306,7 @@ impl LiveRun {
             | Event::StoreEnded(_)
             | Event::Judged { .. }
             | Event::RunEnded { .. } => Change::Tables,
-            Event::Progress(_) | Event::ReadingAgain(_) | Event::Mending { .. } => Change::Now,
+            Event::Progress(_) | Event::ReadingAgain(_) | Event::RecoveryWait { .. } => Change::Now,
         }
     }
 

@@ -1,13 +1,13 @@
 //! The table as Markdown, for issues and wikis. The same figures as on the terminal.
 
-use kvdyno_core::shown::plain;
+use kvdyno_core::redact::plain;
 
 use crate::account::lines::{
     ACCOUNT_LINES, PLACE_LABELS, examples, rows as rows_of_faults, stale_text, writes_text,
 };
 use crate::cell::Cell;
-use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, findings, report_lines, run_has_misses};
+use crate::phase_events::course_lines;
 use crate::ranking::{Ranking, store_labels};
 use crate::reasons::told_reasons;
 use crate::result::{ClaimResult, HistogramError, PhaseResult, RunResult, StoreRun, moments};
@@ -63,7 +63,7 @@ pub fn render(result: &RunResult) -> Result<String, HistogramError> {
             text.push_str(&format!("- {}\n", escaped(finding)));
         }
         text.push_str(if findings.is_empty() { "" } else { "\n" });
-        text.push_str(&happenings(run));
+        text.push_str(&phase_events(run));
     }
     if let Some(stamp) = difference_stamp(result) {
         text.push_str(&format!("**{}**\n\n", escaped(&stamp)));
@@ -114,7 +114,7 @@ fn account(phase: &PhaseResult) -> String {
 }
 
 /// A list of what the histories say, what was done to the testbed and what the store's driver noticed, and a blank line; nothing if that is nothing.
-fn happenings(run: &StoreRun) -> String {
+fn phase_events(run: &StoreRun) -> String {
     let mut text = String::new();
     for line in histories(run) {
         text.push_str(&format!("- {}\n", escaped(&line)));

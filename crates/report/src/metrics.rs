@@ -186,7 +186,7 @@ impl Metrics {
             | Event::Progress(_)
             | Event::ReadingAgain(_)
             | Event::FaultBegan { .. }
-            | Event::Mending { .. }
+            | Event::RecoveryWait { .. }
             | Event::Steered(_)
             | Event::Worked { .. }
             | Event::NodesCame { .. }

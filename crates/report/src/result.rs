@@ -24,7 +24,7 @@ mod testbed;
 use std::time::SystemTime;
 
 use kvdyno_core::measure::BUILD_PROFILE;
-use kvdyno_core::shown;
+use kvdyno_core::redact;
 use kvdyno_core::store::{Capabilities, Consistency, Durability, Profile};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict;
@@ -356,7 +356,7 @@ impl SuiteResult {
     /// What a plan runs; the URLs of its stores are cleaned of passwords here.
     #[must_use]
     pub fn new(plan: &Plan) -> SuiteResult {
-        let stores = plan.stores.iter().map(|url| shown::redact(url)).collect();
+        let stores = plan.stores.iter().map(|url| redact::redact(url)).collect();
         let shown = Plan { stores, ..plan.clone() };
         SuiteResult {
             name: plan.suite.clone(),
@@ -375,7 +375,7 @@ impl StoreResult {
     #[must_use]
     pub fn new(url: &str, profile: &Profile) -> StoreResult {
         StoreResult {
-            url: shown::redact(url),
+            url: redact::redact(url),
             name: profile.store.clone(),
             version: profile.version.clone(),
             durability: profile.durability,
@@ -430,7 +430,7 @@ impl RunResult {
         RunResult {
             schema_version: SCHEMA_VERSION,
             kvdyno: Build::current(option_env!("KVDYNO_GIT")),
-            command: shown::redact_command(command.iter().cloned()),
+            command: redact::redact_command(command.iter().cloned()),
             config: None,
             started: rfc3339(started),
             ended: None,

@@ -7,8 +7,8 @@ mod agents;
 pub(crate) mod layout;
 
 use crate::evidence;
-use crate::happenings::{course_lines, departures};
 use crate::lines::{LatencyUnit, ReportLine, findings, report_lines};
+use crate::phase_events::{course_lines, departures};
 use crate::ranking::Ranking;
 use crate::reasons::told_reasons;
 use crate::result::{

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use askama::Template;
 use kvdyno_core::ground::median;
-use kvdyno_core::shown::plain_lines;
+use kvdyno_core::redact::plain_lines;
 use serde::Serialize;
 
 use crate::compare::{

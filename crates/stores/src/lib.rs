@@ -59,7 +59,7 @@ mod engine;
 mod entry;
 mod error;
 mod in_process;
-mod lives;
+mod incarnations;
 mod null;
 #[cfg(feature = "wire")]
 mod on_servers;

@@ -15,7 +15,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use kvdyno_core::ground::hints::nearest;
-use kvdyno_core::shown::{self, MASK};
+use kvdyno_core::redact::{self, MASK};
 
 use self::parts::{ESCAPES, Problem};
 use crate::error::StoreError;
@@ -168,8 +168,8 @@ impl StoreUrl {
         self.password = password.map(parts::decode).transpose()?;
         // A user without a password may be a token.
         let secret = self.password.as_ref().or(self.user.as_ref());
-        secret.into_iter().for_each(|secret| shown::remember(secret));
-        shown::remember(password.unwrap_or(user));
+        secret.into_iter().for_each(|secret| redact::remember(secret));
+        redact::remember(password.unwrap_or(user));
         Ok(())
     }
 
@@ -185,10 +185,10 @@ impl StoreUrl {
             if doubtful {
                 self.doubtful.push(name.clone());
             }
-            let secret = shown::is_secret(&name, &value);
+            let secret = redact::is_secret(&name, &value);
             if secret {
-                shown::remember(raw);
-                shown::remember(&value);
+                redact::remember(raw);
+                redact::remember(&value);
             }
             self.options.push(UrlOption { name, value, doubtful });
             doubtful |= secret;
@@ -360,7 +360,7 @@ impl StoreUrl {
 
     /// An error about the value of an option of this URL.
     fn wrong_value(&self, name: &str, value: &str, advice: &str) -> StoreError {
-        let hidden = shown::is_secret(name, value) || self.doubtful.iter().any(|one| one == name);
+        let hidden = redact::is_secret(name, value) || self.doubtful.iter().any(|one| one == name);
         let value = if hidden { MASK } else { value };
         self.wrong(format!("bad value `{value}` of option `{name}`"), advice)
     }
@@ -418,7 +418,7 @@ impl StoreUrl {
 
 impl UrlOption {
     fn is_secret(&self) -> bool {
-        shown::is_secret(&self.name, &self.value)
+        redact::is_secret(&self.name, &self.value)
     }
 }
 
@@ -442,7 +442,7 @@ fn is_scheme(word: &str) -> bool {
 /// A URL as it may be shown, a wrong one too.
 #[must_use]
 pub fn shown(url: &str) -> String {
-    StoreUrl::parse(url).map_or_else(|_| shown::redact(url), |url| url.redacted().to_owned())
+    StoreUrl::parse(url).map_or_else(|_| redact::redact(url), |url| url.redacted().to_owned())
 }
 
 #[cfg(test)]

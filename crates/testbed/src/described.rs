@@ -14,7 +14,7 @@ pub use file::LoadMachine;
 use file::{Commands, DeploymentFile, NodeEntry};
 use kvdyno_core::folder::OwnedFolder;
 use kvdyno_core::workload::fault::{
-    ADD, Fate, FaultField, FieldForm, FieldValue, KILL, NodeAction, NodeFault, Repair,
+    ADD, FaultField, FieldForm, FieldValue, KILL, NodeAction, NodeFault, ProcessOutcome, Repair,
 };
 use proof::Life;
 
@@ -268,13 +268,13 @@ impl Described {
     /// Remembers what was done to a node, and what is to be undone at the end.
     fn note(&mut self, index: usize, action: &NodeAction) {
         match action.fate() {
-            Fate::Ended | Fate::Left => self.nodes[index] = State::Down,
-            Fate::Paused => self.nodes[index] = State::Paused,
-            Fate::Resumed | Fate::Renewed => self.nodes[index] = State::Running,
-            Fate::Untouched => {}
+            ProcessOutcome::Ended | ProcessOutcome::Left => self.nodes[index] = State::Down,
+            ProcessOutcome::Paused => self.nodes[index] = State::Paused,
+            ProcessOutcome::Resumed | ProcessOutcome::Renewed => self.nodes[index] = State::Running,
+            ProcessOutcome::Untouched => {}
         }
         // A node that was harmed otherwise is destroyed.
-        let of_network_or_disk = |repair: &Repair| repair.fate() == Fate::Untouched;
+        let of_network_or_disk = |repair: &Repair| repair.fate() == ProcessOutcome::Untouched;
         if let Some(repair) = action.repair().filter(of_network_or_disk) {
             self.to_undo.push((index, repair));
         }
@@ -464,14 +464,14 @@ impl Testbed for Described {
         let names: Vec<&str> = names.map(|(name, part)| if part { name } else { "" }).collect();
         let places = nodes.iter().map(|node| find(node, &names));
         let places: Vec<usize> = places.collect::<Result<_, _>>()?;
-        if action.fate() == Fate::Renewed {
+        if action.fate() == ProcessOutcome::Renewed {
             let told = self.restart(&places)?;
             return Ok(format!("`{}` of {}{told}", Commands::START, self.path));
         }
         let name = action.word();
         let words = self.words_about(nodes, action);
         let done = match action.fate() {
-            Fate::Ended => self.end_nodes(&places, name, &words)?,
+            ProcessOutcome::Ended => self.end_nodes(&places, name, &words)?,
             _ => self.run_on(&places, name, &words)?,
         };
         let well = places.iter().zip(&done).filter(|(_, done)| done.is_ok());

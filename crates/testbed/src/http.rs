@@ -69,6 +69,6 @@ mod tests {
         let answer = "HTTP/1.1 503 Service Unavailable\r\nA: b\r\n\r\n{}\r\n\r\nx";
         assert_eq!(parse(answer), Some((503, "{}\r\n\r\nx".to_owned())));
         assert_eq!(parse("HTTP/1.1 200 OK\r\n"), None);
-        assert_eq!(parse("nonsense"), None);
+        assert_eq!(parse("invalid"), None);
     }
 }

@@ -43,7 +43,7 @@ impl dyn AnyStore {
             None => recheck(self, job, measure, observer),
         }
         // Servers may be asked, and are not waited for if the user does not.
-        if !job.context.interrupt.is_urgent() {
+        if !job.context.interrupt.was_raised_twice() {
             measure.figures = wait(self.threading(), self.figures()).unwrap_or_default();
         }
     }

@@ -65,7 +65,7 @@ impl Interrupt {
 
     /// Someone asked twice.
     #[must_use]
-    pub fn is_urgent(&self) -> bool {
+    pub fn was_raised_twice(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= 2
     }
 }

@@ -313,7 +313,7 @@ impl Watch {
         } else if self.collector.unsuccessful() > 0 && silence > give_up(job) {
             self.stop(job, now, StopReason::StoreLost);
         }
-        if interrupt.is_urgent() {
+        if interrupt.was_raised_twice() {
             job.controls.abandon();
         }
         let deadline = job.controls.deadline();
@@ -324,7 +324,7 @@ impl Watch {
         }
         // Abandoned workers get a moment to hand over; a thread stuck inside a store is left behind.
         now <= hopeless.saturating_add(WATCH.as_nanos() as Nanos * 10)
-            && !(interrupt.is_urgent() && now > deadline + GRACE.as_nanos() as Nanos)
+            && !(interrupt.was_raised_twice() && now > deadline + GRACE.as_nanos() as Nanos)
     }
 
     fn stop(&mut self, job: &Job, now: Nanos, reason: StopReason) {

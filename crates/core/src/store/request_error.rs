@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Serialize};
 
-use crate::shown;
+use crate::redact;
 
 /// Whether a request that did not succeed may have changed the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -128,7 +128,7 @@ impl RequestError {
     ) -> Self {
         // Some servers repeat what they were sent, be it a password.
         let message = match message.into() {
-            Cow::Owned(told) => shown::hide(told.into()).into_owned().into(),
+            Cow::Owned(told) => redact::hide(told.into()).into_owned().into(),
             own => own,
         };
         RequestError(Box::new(RequestErrorDetails {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::workload::fault::{
     Condition, FaultField, FaultKind, FaultPlan, FaultValues, FieldForm, FieldValue, Harm,
-    NodeSelector, Sides, Whom,
+    NodeSelector, Sides, Targets,
 };
 
 use super::document::{Document, Item};
@@ -47,7 +47,7 @@ fn written(fields: &Fields<'_>) -> Result<FaultPlan, SuiteError> {
     for (field, _) in FaultKind::fields() {
         values = values.with(field, fields.read(field.key, |value| field_value(value, field))?);
     }
-    let whom = Whom {
+    let whom = Targets {
         aim: fields.read("node", aim)?,
         count: fields.read("count", |v| v.small_count(1, NODES_MOST))?,
     };
@@ -58,11 +58,11 @@ fn written(fields: &Fields<'_>) -> Result<FaultPlan, SuiteError> {
     let spread = fields.read("spread", |v| v.some_time())?;
     let harm = Harm::new(kind, &values, whom);
     harm.and_then(|harm| FaultPlan { harm, when, at, repair, every, spread }.checked()).map_err(
-        |nonsense| {
+        |invalid| {
             let write =
                 |field: &FaultField| format!("a `{}` such as \"{}\"", field.key, field.example);
-            let advice = nonsense.advice(write);
-            fields.conflict(nonsense.message, &advice)
+            let advice = invalid.advice(write);
+            fields.conflict(invalid.message, &advice)
         },
     )
 }

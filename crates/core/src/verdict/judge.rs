@@ -7,7 +7,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use super::drift;
-use super::reason::{Basis, OwnDelays, Reason};
+use super::reason::{OwnDelays, Reason, SampleUnit};
 use crate::measure::{
     KindTotal, LEAST_TICKS, Nanos, PhaseMeasure, ResourceSummary, SLOT, Settling, Stretch,
     WorkerUse,
@@ -70,20 +70,20 @@ impl Evidence<'_> {
     }
 
     /// How much of it there is.
-    fn amount(&self, basis: Basis) -> u64 {
+    fn amount(&self, basis: SampleUnit) -> u64 {
         let measure = self.measure;
         match basis {
-            Basis::Facts => 0,
-            Basis::Operations => self.failed_and_completed().1,
-            Basis::Due => measure.offered,
-            Basis::Sends => {
+            SampleUnit::Facts => 0,
+            SampleUnit::Operations => self.failed_and_completed().1,
+            SampleUnit::Due => measure.offered,
+            SampleUnit::Sends => {
                 let responses =
                     self.measures().filter_map(|m| m.response.as_ref()).map(|h| h.len());
                 responses.sum::<u64>().min(measure.send_lag.as_ref().map_or(0, |lag| lag.len()))
             }
-            Basis::Intervals => drift::whole_interval_rates(&measure.timeline).len() as u64,
-            Basis::Ticks => self.resources.map_or(0, ResourceSummary::ticks),
-            Basis::ThreadTime => {
+            SampleUnit::Intervals => drift::whole_interval_rates(&measure.timeline).len() as u64,
+            SampleUnit::Ticks => self.resources.map_or(0, ResourceSummary::ticks),
+            SampleUnit::ThreadTime => {
                 measure.workers.iter().map(|used| used.wall.as_millis() as u64).max().unwrap_or(0)
             }
         }

@@ -18,7 +18,9 @@ pub use condition::{
     Operations, Operator, Subject,
 };
 pub use judge::{Evidence, judge_phase};
-pub use reason::{AgentFigure, Basis, Bounds, Cause, Least, OwnDelays, Reason, ReasonRecord, Unit};
+pub use reason::{
+    AgentFigure, Bounds, Cause, Least, OwnDelays, Reason, ReasonRecord, SampleUnit, Unit,
+};
 
 /// How far a measurement may be believed. Ordered from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use delays::OwnDelays;
-pub use record::{Basis, Bounds, Cause, Least, ReasonRecord, Unit};
+pub use record::{Bounds, Cause, Least, ReasonRecord, SampleUnit, Unit};
 
 use super::Level;
 use crate::ground::numbers::{duration_text, grouped};
@@ -194,7 +194,8 @@ pub enum Reason {
     /// The testbed was taken down while the run went on.
     TestbedGone,
     /// An agent was slower than the rest, time and again: its machine or its way to the store differs.
-    AgentUnlike {
+    #[serde(rename = "agent-unlike")]
+    AgentOutlier {
         /// Which.
         agent: String,
         /// By what it was slower.
@@ -323,8 +324,8 @@ impl Reason {
             Reason::ServerEnded { in_faults: true, .. } => table::ENDED_IN_FAULTS.at(1.0),
             Reason::ServerEnded { in_faults: false, .. } => table::SERVER_ENDED.at(1.0),
             Reason::TestbedGone => table::TESTBED_GONE.at(1.0),
-            Reason::AgentUnlike { unlike, intervals, .. } => {
-                table::AGENT_UNLIKE.at(unlike as f64 / intervals.max(1) as f64)
+            Reason::AgentOutlier { unlike, intervals, .. } => {
+                table::AGENT_OUTLIER.at(unlike as f64 / intervals.max(1) as f64)
             }
             Reason::BeginLate { late, span, .. } => table::BEGIN_LATE.at(part(late, span)),
             Reason::KeysSkewed { displaced, .. } => table::KEYS_SKEWED.at(displaced),
@@ -419,7 +420,7 @@ impl Reason {
             }
             Reason::ClocksUncertain { ref agent, off, of } => words::of_clock(agent, off, of),
             Reason::Steered { changes } => words::of_steering(changes),
-            Reason::AgentUnlike { ref agent, figure, unlike, intervals, times } => {
+            Reason::AgentOutlier { ref agent, figure, unlike, intervals, times } => {
                 words::of_unlike_agent(agent, figure, (unlike, intervals), times)
             }
             Reason::Unjudged { unknown, reads } => words::of_unjudged(unknown, reads),

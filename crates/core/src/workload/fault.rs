@@ -10,16 +10,16 @@ mod slowness;
 mod values;
 
 pub use action::{ActionFailure, NodeAction};
-pub use aim::{NodeSelector, Whom};
+pub use aim::{NodeSelector, Targets};
 pub use cut::{CutFrom, Sides, Way};
 pub use kind::disk::{
     Access, BIT_ROT, DISK_ERROR, DISK_LIES, DISK_SLOW, DISK_STALL, Lose, Misbehaviour,
 };
 pub use kind::repair::{DiskTrouble, Repair, Trouble};
 pub use kind::{
-    ADD, Ability, COMPACT, DISK_FULL, Fate, FaultKind, Harm, KILL, LOSSY, Needs, NodeFault,
-    PARTITION, PAUSE, POWER, REMOVE, RESTART, REWRITE, SLOW, STOP,
+    ADD, Ability, COMPACT, DISK_FULL, FaultKind, Harm, KILL, LOSSY, Needs, NodeFault, PARTITION,
+    PAUSE, POWER, ProcessOutcome, REMOVE, RESTART, REWRITE, SLOW, STOP,
 };
 pub use plan::{Condition, FaultPlan};
 pub use slowness::Slowness;
-pub use values::{FaultField, FaultValues, FieldForm, FieldValue, Nonsense};
+pub use values::{FaultField, FaultValues, FieldForm, FieldValue, InvalidFault};

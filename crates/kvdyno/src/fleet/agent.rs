@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use kvdyno_core::load::Job;
 use kvdyno_core::measure::now;
 
+use super::agent_store::AgentStore;
 use super::beginning::BeginOrder;
-use super::carried::AgentStore;
 use super::clocks::ClocksShown;
 use super::identity::who_am_i;
 use super::messages::{AgentOrder, Hello, Told};

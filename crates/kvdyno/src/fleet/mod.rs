@@ -2,9 +2,8 @@
 //! agents, which carry a part of the load and do nothing by themselves. docs/FLEET.md says how to use it.
 
 mod agent;
-mod asked;
+mod agent_store;
 mod beginning;
-mod carried;
 mod clocks;
 mod coming;
 mod course;
@@ -21,6 +20,8 @@ mod loss;
 mod machine_use;
 mod member;
 mod messages;
+mod options;
+mod outlier;
 mod phase;
 mod reads;
 mod refusals;
@@ -32,17 +33,18 @@ mod taking_over;
 mod timing;
 mod token;
 mod under_way;
-mod unlike;
 mod wire;
 
 use std::time::Duration;
 
 pub use agent::{agent, agent_of_engine};
-pub use asked::{AgentsAsked, FleetInUse, Fleets, conductor_to_join, refuse, refuse_engine_agents};
 pub use identity::hash;
 pub use latest_use::LatestUse;
 pub use loss::{OnAgentLost, TakesOver};
 pub use messages::Opening;
+pub use options::{
+    FleetInUse, FleetOptions, Fleets, conductor_to_join, refuse, refuse_engine_agents,
+};
 pub use reads::{ReadsFrom, longest_pipeline};
 #[cfg(feature = "simulated-agents")]
 pub use simulated::simulated_agents;

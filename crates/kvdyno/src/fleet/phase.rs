@@ -21,10 +21,10 @@ use super::gathering::{AgentNews, Fleet};
 use super::loss::OnAgentLost;
 use super::member::{Member, late_begin, name_limit};
 use super::messages::{AgentOrder, Opening, Preparing, Told};
+use super::outlier::{ComparedAgent, Outlier, unlike};
 use super::reads::ReadsFrom;
 use super::share::{Division, check, share_of};
 use super::shares::{Displacement, displacement};
-use super::unlike::{ComparedAgent, Unlike, unlike};
 use super::wire::SILENCE;
 use crate::account::{Ownerless, Unclear};
 use crate::exit::Failure;
@@ -305,9 +305,9 @@ impl Fleet {
             clients: member.clients(),
         });
         let found = unlike(&compared.collect::<Vec<_>>(), open)?;
-        let Unlike { agent, figure, unlike, stretches: intervals, times } = found;
+        let Outlier { agent, figure, unlike, stretches: intervals, times } = found;
         let agent = members[agent].called();
-        Some(Reason::AgentUnlike { agent, figure, unlike, intervals, times })
+        Some(Reason::AgentOutlier { agent, figure, unlike, intervals, times })
     }
 
     /// The agent that began last in the phase that was measured last and took `span`, if it began late.

@@ -23,8 +23,8 @@ use kvdyno_testbed::{LogWatch, work_of};
 
 use super::Session;
 use super::ended::{self, EndedServer};
+use super::manual_control::ManualControl;
 use super::watch::Watch;
-use super::wheel::Wheel;
 use crate::console::Console;
 use crate::existing::Existing;
 use crate::exit::Failure;
@@ -206,7 +206,7 @@ impl Session<'_> {
         };
         let store = (output.store_number(), self.context.profile.store.as_str());
         let disturbance = Disturbance::new(self.keeper.as_ref(), around, phase);
-        let wheel = Wheel {
+        let control = ManualControl {
             steering: self.options.console.as_ref().and_then(Console::steering),
             job: Arc::clone(job),
             agents: self.fleet.as_ref().map(|fleet| fleet.lock().count()),
@@ -215,7 +215,7 @@ impl Session<'_> {
             done: Vec::new(),
         };
         let (events, origin) = (output.events(), output.origin());
-        let mut watch = Watch::new(events, origin, store, phase, disturbance, wheel);
+        let mut watch = Watch::new(events, origin, store, phase, disturbance, control);
         let measure = self.carry_load(phase, job, &mut watch);
         // What looks at suspects waits for it: what cannot be reached is not lost.
         let told = watch.disturbance().end();

@@ -7,7 +7,7 @@ use kvdyno_report::events::stream::Stream;
 use kvdyno_report::events::{Event, PhaseBegan};
 use kvdyno_report::result::SteeredResult;
 
-use super::wheel::Wheel;
+use super::manual_control::ManualControl;
 use crate::testbed::Disturbance;
 
 /// Told of a phase by its load.
@@ -19,7 +19,7 @@ pub(super) struct Watch<'a> {
     store: (usize, &'a str),
     plan: &'a PhasePlan,
     disturbance: Disturbance<'a>,
-    wheel: Wheel<'a>,
+    control: ManualControl<'a>,
     /// When the phase began.
     start: Nanos,
 }
@@ -32,14 +32,14 @@ impl<'a> Watch<'a> {
         store: (usize, &'a str),
         plan: &'a PhasePlan,
         disturbance: Disturbance<'a>,
-        wheel: Wheel<'a>,
+        control: ManualControl<'a>,
     ) -> Watch<'a> {
-        Watch { events, origin, store, plan, disturbance, wheel, start: 0 }
+        Watch { events, origin, store, plan, disturbance, control, start: 0 }
     }
 
     /// What was done to the phase by hand.
     pub fn steered(&mut self) -> Vec<SteeredResult> {
-        std::mem::take(&mut self.wheel.done)
+        std::mem::take(&mut self.control.done)
     }
 
     /// What befalls the testbed.
@@ -55,13 +55,13 @@ impl Observer for Watch<'_> {
         let began = PhaseBegan { run, store, offset_ns, plan: self.plan.clone() };
         self.events.tell(Event::PhaseBegan(Box::new(began)));
         self.start = start;
-        self.wheel.begin(self.plan);
+        self.control.begin(self.plan);
         self.disturbance.begin(start);
     }
 
     fn ended(&mut self, report: &WorkerReport) {
         if report.late_change() {
-            self.wheel.note_late();
+            self.control.note_late();
         }
     }
 
@@ -77,7 +77,7 @@ impl Observer for Watch<'_> {
 
     fn progress(&mut self, progress: &Progress) {
         self.disturbance.progress(progress);
-        self.wheel.turn(self.plan, self.start, self.events, &mut self.disturbance);
+        self.control.turn(self.plan, self.start, self.events, &mut self.disturbance);
         self.events.tell(Event::Progress(*progress));
     }
 

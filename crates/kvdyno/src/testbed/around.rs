@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use kvdyno_core::ground::numbers;
 use kvdyno_core::load::Interrupt;
-use kvdyno_core::shown;
+use kvdyno_core::redact;
 use kvdyno_testbed::keeper::{Keeper, Watching};
 use kvdyno_testbed::pin::ClientsApart;
 use kvdyno_testbed::{AmongClients, Description, Step, ready_to_start};
@@ -83,7 +83,7 @@ struct Telling<'a> {
 impl Watching for Telling<'_> {
     fn step(&mut self, step: &Step) {
         let took = numbers::approximate_duration(step.took.as_secs_f64());
-        warn_user!("{}: {} ({took})", shown::redact(self.words), step.name);
+        warn_user!("{}: {} ({took})", redact::redact(self.words), step.name);
     }
 
     fn interrupted(&self) -> bool {

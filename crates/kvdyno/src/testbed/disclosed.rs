@@ -1,6 +1,6 @@
 //! From what a keeper says of its testbed to what a result holds of it.
 
-use kvdyno_core::shown::{self, MASK};
+use kvdyno_core::redact::{self, MASK};
 use kvdyno_report::result::{TestbedNode, TestbedResult, TestbedStep};
 use kvdyno_testbed::{Description, NodeDescription, Step};
 
@@ -12,7 +12,7 @@ pub fn disclosed(testbed: &Description) -> TestbedResult {
         pairs.iter().map(|(name, value)| (name.clone(), clean(name, value))).collect()
     };
     TestbedResult {
-        request: shown::redact(&testbed.request),
+        request: redact::redact(&testbed.request),
         kind: testbed.kind.clone(),
         version: testbed.version.clone(),
         nodes: testbed.nodes.iter().map(node).collect(),
@@ -30,11 +30,12 @@ pub fn disclosed(testbed: &Description) -> TestbedResult {
 /// The value of a setting, without what is secret.
 fn clean(name: &str, value: &str) -> String {
     // `masterauth` is a password, `authenticator` and `tls-auth-clients` are none.
-    let is_secret = shown::names_secret(name) && (!name.contains("auth") || name.ends_with("auth"));
+    let is_secret =
+        redact::names_secret(name) && (!name.contains("auth") || name.ends_with("auth"));
     match value {
         "" => String::new(),
         _ if is_secret => MASK.to_owned(),
-        _ => shown::hide(shown::redact(value).into()).into_owned(),
+        _ => redact::hide(redact::redact(value).into()).into_owned(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `kvdyno testbed fault`: something is done to nodes of a testbed that is up.
 
-use kvdyno_core::workload::fault::{FaultField, Harm, NodeSelector, Nonsense, Repair, Whom};
+use kvdyno_core::workload::fault::{FaultField, Harm, InvalidFault, NodeSelector, Repair, Targets};
 use kvdyno_testbed::keeper::RunningTestbed;
 use kvdyno_testbed::{DESCRIBED, Description, TestbedError};
 
@@ -27,8 +27,8 @@ pub fn carry_out(testbed: &RunningTestbed, asked: &FaultArguments) -> Result<Exi
         WantedAction::Fault { kind, values } => {
             let named = nodes.iter().cloned().map(NodeSelector::Name).collect();
             let aim = (!nodes.is_empty()).then_some(NodeSelector::Several(named));
-            let harm = Harm::new(kind, values, Whom { aim, count: None });
-            match harm.map_err(|nonsense| refused(&nonsense))? {
+            let harm = Harm::new(kind, values, Targets { aim, count: None });
+            match harm.map_err(|invalid| refused(&invalid))? {
                 Harm::Add => testbed.add_node().map(|name| format!("{name} was added")),
                 Harm::ToNodes { fault, .. } => {
                     some(nodes, &described)?;
@@ -62,9 +62,9 @@ fn some(nodes: &[String], described: &Description) -> Result<(), Failure> {
     Err(Failure::usage(format!("name a node: {}", names.join(", "))))
 }
 
-fn refused(nonsense: &Nonsense) -> Failure {
+fn refused(invalid: &InvalidFault) -> Failure {
     let write = |field: &FaultField| format!("--{} {}", field.key, field.example);
-    Failure::usage(format!("{}; {}", nonsense.message, nonsense.advice(write)))
+    Failure::usage(format!("{}; {}", invalid.message, invalid.advice(write)))
 }
 
 /// Whatever there is to repair of several things is repaired.

@@ -1,10 +1,10 @@
 //! Carries out the faults of a phase on its testbed while the phase runs, and puts right what is
 //! left of them when it is over, however it ends. It is told how the phase goes, and tells what it does.
 
-mod by_hand;
 mod disturbance;
 mod first_fault;
 mod looking_back;
+mod manual_action;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::measure::{Nanos, now};
 use kvdyno_core::workload::fault::{
-    ADD, ActionFailure, Condition, Fate, FaultPlan, Harm, NodeAction, NodeFault, NodeSelector,
+    ADD, ActionFailure, Condition, FaultPlan, Harm, NodeAction, NodeFault, NodeSelector,
+    ProcessOutcome,
 };
 use kvdyno_core::workload::{PhasePlan, Random};
 use kvdyno_report::events::Event;
@@ -26,15 +27,15 @@ use kvdyno_testbed::{CutFigures, NodeDescription, Role, TestbedError};
 
 use super::NodeProcesses;
 use super::aim::{Aimed, choose, few, sides, wanted};
-use super::mending::{Mending, State};
 use super::newcomers::{Newcomers, TAKE_RECORDS};
+use super::recovery_wait::{RecoveryWait, State};
 use super::shared_keeper::{SharedKeeper, lock};
 use crate::steering::WaitingOrder;
-pub use by_hand::Deed;
 pub use disturbance::{Disturbance, Disturbed, Surroundings};
 use first_fault::First;
 pub use looking_back::LookBack;
 use looking_back::Stretch;
+pub use manual_action::ManualAction;
 
 /// Longest time between two looks at a phase in which nothing is due.
 const IDLE: Duration = Duration::from_secs(60);
@@ -52,7 +53,7 @@ struct Nemesis {
 /// What a nemesis hears.
 enum Heard {
     News(News),
-    ByHand(Box<(Deed, WaitingOrder)>),
+    ByHand(Box<(ManualAction, WaitingOrder)>),
 }
 
 /// What a nemesis did, in order.
@@ -105,7 +106,7 @@ impl Nemesis {
         let (tell, heard) = channel();
         let is_over = Arc::new(AtomicBool::new(false));
         let first = Arc::new(First::none());
-        let hand = Hand {
+        let hand = FaultExecutor {
             first: Arc::clone(&first),
             events: around.events.clone(),
             start,
@@ -119,7 +120,7 @@ impl Nemesis {
             begun: BTreeSet::new(),
             agenda: Vec::new(),
             done: Vec::new(),
-            mending: Mending::default(),
+            recovery: RecoveryWait::default(),
             put_off: BTreeSet::new(),
             by_hand: Vec::new(),
             stretch: around.look_back.cloned().map(Stretch::new),
@@ -137,7 +138,7 @@ impl Nemesis {
     }
 }
 
-struct Hand {
+struct FaultExecutor {
     first: Arc<First>,
     /// Where it tells what it does.
     events: Stream,
@@ -158,7 +159,7 @@ struct Hand {
     agenda: Vec<(Instant, Task)>,
     done: Vec<FaultResult>,
     /// Copies that a repair is to bring back.
-    mending: Mending,
+    recovery: RecoveryWait,
     /// Numbers of faults that wait for copies to be whole.
     put_off: BTreeSet<usize>,
     /// What somebody has done by hand.
@@ -169,7 +170,7 @@ struct Hand {
     is_over: Arc<AtomicBool>,
 }
 
-impl Hand {
+impl FaultExecutor {
     fn work(mut self, heard: &Receiver<Heard>) -> Deeds {
         let begin = Instant::now() + Duration::from_nanos(self.start.saturating_sub(now()));
         for number in 0..self.faults.len() {
@@ -182,7 +183,7 @@ impl Hand {
             let next = self.next();
             let due =
                 next.map(|next| self.agenda[next].0.saturating_duration_since(Instant::now()));
-            let look = self.mending.next_look();
+            let look = self.recovery.next_look();
             let wait = due.unwrap_or(IDLE).min(look.unwrap_or(IDLE));
             match heard.recv_timeout(wait) {
                 Ok(Heard::News(news)) => self.hear(news),
@@ -253,10 +254,10 @@ impl Hand {
             self.repair(repair.action, repair.nodes);
         }
         // What is read back next must not be taken for lost because it is still on its way.
-        while self.mending.next_look().is_some() && !self.interrupt.is_raised() {
-            std::thread::sleep(self.mending.next_look().unwrap_or_default());
+        while self.recovery.next_look().is_some() && !self.interrupt.is_raised() {
+            std::thread::sleep(self.recovery.next_look().unwrap_or_default());
             self.look_at_copies();
-            if let Some(waits) = self.mending.waits() {
+            if let Some(waits) = self.recovery.waits() {
                 self.tell_wait(waits);
             }
         }
@@ -277,7 +278,7 @@ impl Hand {
 
     /// What is put right now that the load is over, or waited for.
     fn tell_wait(&self, what: String) {
-        self.events.tell(Event::Mending { what });
+        self.events.tell(Event::RecoveryWait { what });
     }
 
     /// The place of what is due first.
@@ -302,12 +303,12 @@ impl Hand {
                 of.into_iter().for_each(|number| self.repaired(number));
             }
             Task::Fault(number) => {
-                if let State::Mending = self.mending.state() {
-                    let later = Instant::now() + self.mending.next_look().unwrap_or_default();
+                if let State::Recovering = self.recovery.state() {
+                    let later = Instant::now() + self.recovery.next_look().unwrap_or_default();
                     self.agenda.push((due, Task::Fault(number)));
                     return self.put_off.extend(delay(&mut self.agenda, due, later));
                 }
-                if let State::Overdue(_) = self.mending.state() {
+                if let State::Overdue(_) = self.recovery.state() {
                     self.look_at_copies();
                 }
                 let fault = self.faults[number].clone();
@@ -387,7 +388,7 @@ impl Hand {
 
     fn disturb(&mut self, number: usize, fault: NodeFault, aimed: &Aimed) {
         let action = NodeAction::Fault(fault.seeded(|| self.random.next_u64()));
-        if action.fate() == Fate::Left {
+        if action.fate() == ProcessOutcome::Left {
             let nodes: Vec<String> = aimed.iter().map(|(node, _)| node.clone()).collect();
             for newcomer in self.newcomers.leaving(&nodes) {
                 self.tell_of(newcomer);
@@ -425,7 +426,7 @@ impl Hand {
     /// Asks whether copies are whole by now, and keeps what became of it.
     fn look_at_copies(&mut self) {
         let told = lock(&self.keeper).whole();
-        if let Some((repairs, whole)) = self.mending.hear(told) {
+        if let Some((repairs, whole)) = self.recovery.hear(told) {
             for (number, whole) in repairs.into_iter().zip(whole) {
                 self.done[number].whole = Some(whole);
             }
@@ -437,8 +438,8 @@ impl Hand {
         let added = lock(&self.keeper).add_node();
         match added {
             Ok(node) => {
-                self.tell(self.deed(what, &node, None, began));
-                self.mending.begin(self.done.len() - 1..self.done.len(), began);
+                self.tell(self.fault_result(what, &node, None, began));
+                self.recovery.begin(self.done.len() - 1..self.done.len(), began);
                 self.node_processes.look(&self.keeper);
                 self.join(node);
             }
@@ -454,7 +455,9 @@ impl Hand {
         let address = nodes.into_iter().find(|known| known.name == node).map(|new| new.address);
         match self.newcomers.take_in(&node, address.as_deref()) {
             Ok(None) => {}
-            Ok(used) => self.tell(FaultResult { used, ..self.deed(what, &node, None, began) }),
+            Ok(used) => {
+                self.tell(FaultResult { used, ..self.fault_result(what, &node, None, began) })
+            }
             Err(error) => self.note(what, &[(node, None)], began, (error, ActionFailure::Other)),
         }
     }
@@ -494,23 +497,26 @@ impl Hand {
             Ok(used) => {
                 let (ended_ns, first) = (self.since_begin(now()), self.done.len());
                 // Only what harms meets copies that are missing; a restart does both.
-                let (harms, renews) =
-                    (matches!(action, NodeAction::Fault(_)), action.fate() == Fate::Renewed);
+                let (harms, renews) = (
+                    matches!(action, NodeAction::Fault(_)),
+                    action.fate() == ProcessOutcome::Renewed,
+                );
                 let mends = renews || !harms;
                 if renews {
                     self.node_processes.look(&self.keeper);
                 }
                 for (node, role) in aimed {
-                    let not_whole = self.mending.overdue().filter(|_| harms);
-                    let (used, deed) = (Some(used.clone()), self.deed(what, node, *role, began));
+                    let not_whole = self.recovery.overdue().filter(|_| harms);
+                    let (used, action) =
+                        (Some(used.clone()), self.fault_result(what, node, *role, began));
                     let cut = cut.clone();
-                    self.tell(FaultResult { ended_ns, used, not_whole, cut, ..deed });
+                    self.tell(FaultResult { ended_ns, used, not_whole, cut, ..action });
                 }
                 if let Some(stretch) = self.stretch.as_mut().filter(|_| is_cut) {
                     stretch.was_cut(first);
                 }
                 if mends {
-                    self.mending.begin(first..self.done.len(), began);
+                    self.recovery.begin(first..self.done.len(), began);
                 }
                 true
             }
@@ -535,7 +541,13 @@ impl Hand {
     }
 
     /// Describes something that was done to a node from `began` to now.
-    fn deed(&self, what: &str, node: &str, role: Option<Role>, began: Nanos) -> FaultResult {
+    fn fault_result(
+        &self,
+        what: &str,
+        node: &str,
+        role: Option<Role>,
+        began: Nanos,
+    ) -> FaultResult {
         FaultResult {
             what: what.to_owned(),
             node: node.to_owned(),
@@ -563,8 +575,8 @@ impl Hand {
         let (error, failure) = (Some(error), Some(failure));
         let nobody = [(String::new(), None)];
         for (node, role) in if aimed.is_empty() { &nobody[..] } else { aimed } {
-            let deed = self.deed(what, node, *role, began);
-            self.tell(FaultResult { error: error.clone(), failure, ..deed });
+            let action = self.fault_result(what, node, *role, began);
+            self.tell(FaultResult { error: error.clone(), failure, ..action });
         }
     }
 }

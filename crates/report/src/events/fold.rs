@@ -122,7 +122,7 @@ impl Fold {
             | Event::Worked { .. }
             | Event::FaultBegan { .. }
             | Event::FaultDone(_)
-            | Event::Mending { .. }
+            | Event::RecoveryWait { .. }
             | Event::Steered(_)
             | Event::JudgedSoFar { .. }
             | Event::Probed(_) => {}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kvdyno_core::evidence::{Exposure, FaultClass};
 use kvdyno_core::store::Durability;
-use kvdyno_core::workload::fault::{BIT_ROT, DISK_LIES, Fate, Lose, POWER, Repair};
+use kvdyno_core::workload::fault::{BIT_ROT, DISK_LIES, Lose, POWER, ProcessOutcome, Repair};
 
 use crate::result::{CutResult, EndCause, FaultResult, PhaseResult, StoreRun, TestbedNode};
 
@@ -35,7 +35,7 @@ pub(super) fn is_cut(fault: &FaultResult) -> bool {
 /// Returns true if the fault, done or not, ends a process and leaves its system alone.
 pub(super) fn is_end(fault: &FaultResult) -> bool {
     let fate = fault.kind().map(|kind| kind.fate);
-    !is_cut(fault) && matches!(fate, Some(Fate::Ended | Fate::Renewed))
+    !is_cut(fault) && matches!(fate, Some(ProcessOutcome::Ended | ProcessOutcome::Renewed))
 }
 
 /// The gravest fault that acknowledged writes outlive, by what the store promises.

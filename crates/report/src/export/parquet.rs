@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kvdyno_core::shown::plain;
+use kvdyno_core::redact::plain;
 use parquet::basic::{Compression, ConvertedType, GzipLevel, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;

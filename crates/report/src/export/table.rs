@@ -1,6 +1,6 @@
 //! Tables for other tools, whatever file they end in: columns with names and types, and rows of cells.
 
-use kvdyno_core::shown::plain;
+use kvdyno_core::redact::plain;
 
 use crate::files::rows::no_formula;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use csv::{Reader, ReaderBuilder, StringRecord};
-use kvdyno_core::shown::plain;
+use kvdyno_core::redact::plain;
 use serde::Serialize;
 
 /// The line with the names of a row's columns.
@@ -128,7 +128,7 @@ mod tests {
         let text = String::from_utf8(bytes).unwrap();
         assert_eq!(text.lines().count(), 2, "{text}");
         assert!(
-            !text.chars().any(|c| c != '\n' && kvdyno_core::shown::is_unprintable(c)),
+            !text.chars().any(|c| c != '\n' && kvdyno_core::redact::is_unprintable(c)),
             "{text}"
         );
         let mut reader = csv::Reader::from_reader(text.as_bytes());

@@ -8,8 +8,8 @@ use kvdyno_core::verify::AnomalyKind;
 
 use crate::account::lines::{ACCOUNT_LINES, AccountLine};
 use crate::evidence;
-use crate::happenings::course_lines;
 use crate::lines::{LatencyUnit, ReportLine, findings, has_misses, report_lines};
+use crate::phase_events::course_lines;
 use crate::ranking::{Ranking, store_labels};
 use crate::reasons::told_reasons;
 use crate::result::{AnomalyResult, HistogramError, Level, RunResult, Status, StoreRun, moments};
@@ -75,7 +75,7 @@ pub(crate) struct Page {
     cost_columns: &'static [AccountLine],
     costs: Vec<Vec<String>>,
     outcomes: Vec<[String; 3]>,
-    happenings: Vec<[String; 3]>,
+    phase_events: Vec<[String; 3]>,
     faults: Vec<[String; 3]>,
     figures: Vec<[String; 6]>,
     errors: Vec<[String; 7]>,
@@ -175,7 +175,7 @@ impl Page {
             cost_columns: &ACCOUNT_LINES,
             costs: costs(result, &labels),
             outcomes: outcomes(result, &labels),
-            happenings: happenings(result, &labels),
+            phase_events: phase_events(result, &labels),
             faults: faults(result, &labels),
             figures: figures(result, &labels),
             errors: errors(result, &labels),
@@ -419,7 +419,7 @@ fn used_text(used: &ProcessUse) -> String {
 }
 
 /// What phases were limited by, when they settled and where they left their level.
-fn happenings(result: &RunResult, labels: &[String]) -> Vec<[String; 3]> {
+fn phase_events(result: &RunResult, labels: &[String]) -> Vec<[String; 3]> {
     let mut lines = Vec::new();
     for (run, label) in result.runs.iter().zip(labels) {
         for phase in &run.phases {

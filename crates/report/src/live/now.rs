@@ -7,8 +7,8 @@ use kvdyno_core::measure::{KindMeasure, OldRecords, Series, Troubles, least_for}
 use kvdyno_core::verdict::ClaimStatus;
 use serde::Serialize;
 
+use super::manual_control::ManualControl;
 use super::phase::LivePhase;
-use super::wheel::Wheel;
 use super::{FaultNow, LiveRun};
 use crate::events::Event;
 use crate::result::{ConditionResult, RunResult, Status, TrialNumber};
@@ -51,7 +51,7 @@ pub(super) struct Now {
     faults: Vec<String>,
     /// What its viewers may steer; nothing if they may not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    steer: Option<Wheel>,
+    steer: Option<ManualControl>,
 }
 
 /// A phase of the store that runs.
@@ -113,7 +113,7 @@ impl Activity {
                 let (done, of) = (count(progress.completed), count(of));
                 (format!("reads again what looked wrong: {done} of {of}"), Some(*progress))
             }
-            Event::Mending { what } => (format!("after the load: {what}"), None),
+            Event::RecoveryWait { what } => (format!("after the load: {what}"), None),
             Event::PhaseBegan(_) => ("load".to_owned(), None),
             Event::LoadEnded(_) | Event::PhaseEnded(_) | Event::StoreEnded(_) => {
                 ("between phases".to_owned(), None)
@@ -160,7 +160,7 @@ impl Now {
             troubles: phase.map_or_else(Vec::new, troubles),
             faults: latest(&live.faults).iter().map(FaultNow::text).collect(),
             steer: (live.may_steer && live.fold.is_loading())
-                .then(|| phase.map(|phase| Wheel::of(phase, store)))
+                .then(|| phase.map(|phase| ManualControl::of(phase, store)))
                 .flatten(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use kvdyno_core::shown::plain;
+use kvdyno_core::redact::plain;
 
 use super::buckets::{Buckets, bounds_ns};
 use super::{COUNTERS, GAUGES, HISTOGRAMS, Instrument, Labels, Metrics};

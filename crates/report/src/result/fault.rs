@@ -1,6 +1,6 @@
 //! What was done to the testbed while a phase ran: a fault, or its repair.
 
-use kvdyno_core::workload::fault::{ActionFailure, Fate, FaultKind, Lose, Repair};
+use kvdyno_core::workload::fault::{ActionFailure, FaultKind, Lose, ProcessOutcome, Repair};
 use serde::{Deserialize, Serialize};
 
 /// One thing done to one node. Times are ns since the phase began.
@@ -71,14 +71,17 @@ pub fn mark_dark(faults: &mut [FaultResult]) {
             starts.map(|again| again.began_ns).filter(|began| *began >= from).min()
         };
         let dark = fault.done_fate().and_then(|fate| match fate {
-            Fate::Ended => {
+            ProcessOutcome::Ended => {
                 let from_ns = fault.ended_ns.max(fault.began_ns);
                 Some(DarkSpan { from_ns, to_ns: began_again(from_ns) })
             }
-            Fate::Renewed => {
+            ProcessOutcome::Renewed => {
                 Some(DarkSpan { from_ns: fault.began_ns, to_ns: Some(fault.ended_ns) })
             }
-            Fate::Untouched | Fate::Paused | Fate::Resumed | Fate::Left => None,
+            ProcessOutcome::Untouched
+            | ProcessOutcome::Paused
+            | ProcessOutcome::Resumed
+            | ProcessOutcome::Left => None,
         });
         faults[at].dark = dark;
     }
@@ -184,14 +187,14 @@ impl FaultResult {
     }
 
     /// What became of the node's processes, of a fault that was done.
-    fn done_fate(&self) -> Option<Fate> {
+    fn done_fate(&self) -> Option<ProcessOutcome> {
         self.kind().filter(|_| self.error.is_none()).map(|kind| kind.fate)
     }
 
     /// Returns true if it ended the node's processes, by a cut of power or otherwise.
     #[must_use]
     pub fn ends_processes(&self) -> bool {
-        matches!(self.done_fate(), Some(Fate::Ended | Fate::Renewed))
+        matches!(self.done_fate(), Some(ProcessOutcome::Ended | ProcessOutcome::Renewed))
     }
 
     /// It leaves nothing to repair: it is over when it is done, or stays.

@@ -1,6 +1,6 @@
 //! Text laid out for a terminal: columns, wrapped lines, and outside text made harmless.
 
-use kvdyno_core::shown::plain;
+use kvdyno_core::redact::plain;
 
 /// Longest outside text that is printed, characters.
 const LONGEST: usize = 400;

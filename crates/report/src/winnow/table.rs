@@ -1,7 +1,7 @@
 //! The table of requirements against stores: on the terminal, as Markdown and as a page.
 
 use askama::Template;
-use kvdyno_core::shown::plain_lines;
+use kvdyno_core::redact::plain_lines;
 
 use super::{Column, RequirementStatus};
 use crate::terminal::Style;

@@ -3,8 +3,8 @@
 
 mod client;
 mod errors;
+mod incarnations;
 mod link;
-mod lives;
 mod namespace;
 mod options;
 mod profile;
@@ -22,7 +22,7 @@ use kvdyno_core::store::{
 
 use crate::entry::{Entry, boxed};
 use crate::error::StoreError;
-use crate::lives::Lives;
+use crate::incarnations::Incarnations;
 use crate::url::StoreUrl;
 
 pub use client::AerospikeClient;
@@ -53,7 +53,7 @@ pub struct AerospikeStore {
     /// The driver's client of each runtime: a worker thread has one, whatever its number of
     /// connections.
     links: Mutex<HashMap<tokio::runtime::Id, Weak<Link>>>,
-    lives: Lives,
+    incarnations: Incarnations,
 }
 
 impl AerospikeStore {
@@ -64,7 +64,11 @@ impl AerospikeStore {
     /// [`StoreError::Url`] if the URL names no server or namespace or has a wrong or unknown option.
     pub fn open(url: &mut StoreUrl) -> Result<AerospikeStore, StoreError> {
         let options = Arc::new(AerospikeOptions::take(url)?);
-        Ok(AerospikeStore { options, links: Mutex::default(), lives: Lives::default() })
+        Ok(AerospikeStore {
+            options,
+            links: Mutex::default(),
+            incarnations: Incarnations::default(),
+        })
     }
 
     /// A client of the driver on the calling runtime that has room for one more of ours.
@@ -94,7 +98,8 @@ impl Store for AerospikeStore {
 
     async fn profile(&self) -> Answer<Profile> {
         let link = self.link().await?;
-        self.lives.meet(Instant::now(), lives::told(&link.client, &self.options).await);
+        self.incarnations
+            .meet(Instant::now(), incarnations::told(&link.client, &self.options).await);
         Ok(profile::of(&self.options, &link.nodes))
     }
 
@@ -108,10 +113,10 @@ impl Store for AerospikeStore {
     async fn figures(&self) -> Vec<Figure> {
         let asked = async {
             let link = self.link().await.ok()?;
-            Some(lives::told(&link.client, &self.options).await)
+            Some(incarnations::told(&link.client, &self.options).await)
         };
         let told = tokio::time::timeout(self.options.timeout, asked).await.ok().flatten();
-        self.lives.look(Instant::now(), told.unwrap_or_default()).into_iter().collect()
+        self.incarnations.look(Instant::now(), told.unwrap_or_default()).into_iter().collect()
     }
 
     async fn join(&self, _server: &str) -> Answer<Joined> {

@@ -27,7 +27,7 @@ use kvdyno_core::store::{
 
 use crate::entry::{Entry, boxed};
 use crate::error::StoreError;
-use crate::lives::Lives;
+use crate::incarnations::Incarnations;
 use crate::url::StoreUrl;
 
 pub use client::CassandraClient;
@@ -60,7 +60,7 @@ pub struct CassandraStore {
     shared: Arc<Shared>,
     /// The session of each runtime: a worker thread has one, whatever its number of connections.
     links: Mutex<HashMap<tokio::runtime::Id, Weak<Link>>>,
-    lives: Lives,
+    incarnations: Incarnations,
 }
 
 impl CassandraStore {
@@ -75,7 +75,12 @@ impl CassandraStore {
     }
 
     fn new(options: CassandraOptions, shared: Arc<Shared>) -> CassandraStore {
-        CassandraStore { options, shared, links: Mutex::default(), lives: Lives::default() }
+        CassandraStore {
+            options,
+            shared,
+            links: Mutex::default(),
+            incarnations: Incarnations::default(),
+        }
     }
 
     /// The session of the calling runtime.
@@ -107,7 +112,7 @@ impl Store for CassandraStore {
         let link = self.link().await?;
         let mut found = profile::ask_all(&link, &self.options).await?;
         found.settings.extend(self.options.tls_disclosed.clone());
-        self.lives.meet(Instant::now(), profile::lives(&link.session).await);
+        self.incarnations.meet(Instant::now(), profile::incarnations(&link.session).await);
         Ok(found)
     }
 
@@ -121,10 +126,10 @@ impl Store for CassandraStore {
     async fn figures(&self) -> Vec<Figure> {
         let asked = async {
             let session = link::connect(&self.options).await.ok()?;
-            Some(profile::lives(&session).await)
+            Some(profile::incarnations(&session).await)
         };
         let told = tokio::time::timeout(self.options.timeout, asked).await.ok().flatten();
-        self.lives.look(Instant::now(), told.unwrap_or_default()).into_iter().collect()
+        self.incarnations.look(Instant::now(), told.unwrap_or_default()).into_iter().collect()
     }
 
     fn stronger(&self) -> Vec<(BoxedStore, String)> {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::link::Link;
 use super::options::{CassandraOptions, word};
 use super::schema::rows;
-use crate::lives::{Life, Told};
+use crate::incarnations::{Incarnation, Told};
 
 /// Cassandra counts whole seconds, so a record lives up to 1 s less or more than asked; the clocks
 /// of the servers may differ besides.
@@ -105,16 +105,16 @@ pub(super) async fn settings_of_nodes(link: &Link) -> Vec<Option<HashMap<String,
     told.await.into_iter().map(|(_, rows)| rows.ok().map(pairs)).collect()
 }
 
-/// Which of its lives each node lives: a node gives each a number of its own, that of the second in which
+/// Which of its incarnations each node is: a node gives each a number of its own, that of the second in which
 /// it begins if that is not taken, and keeps it.
-pub(super) async fn lives(session: &Session) -> Told {
+pub(super) async fn incarnations(session: &Session) -> Told {
     let asked = "SELECT gossip_generation FROM system.local";
     let told = of_each_node::<(Option<i32>,)>(session, asked).await;
-    let life = |rows: Answer<Vec<(Option<i32>,)>>| {
+    let incarnation = |rows: Answer<Vec<(Option<i32>,)>>| {
         let (generation,) = rows.ok()?.into_iter().next()?;
-        Some(Life { id: generation?.to_string(), up: None })
+        Some(Incarnation { id: generation?.to_string(), up: None })
     };
-    told.into_iter().map(|(node, rows)| (node, life(rows))).collect()
+    told.into_iter().map(|(node, rows)| (node, incarnation(rows))).collect()
 }
 
 /// What each node's own tables say, by its address.

@@ -11,7 +11,7 @@ use super::codec::{self, Opcode, Reply};
 use super::errors::{self, NOT_SUPPORTED, UNKNOWN_COMMAND};
 use super::map::Map;
 use super::{Cluster, Wire};
-use crate::lives::{Life, Told};
+use crate::incarnations::{Incarnation, Told};
 use crate::rest;
 use crate::wire::{Dialogue, Effect, Endpoint};
 
@@ -61,17 +61,17 @@ async fn ask(cluster: &Cluster, seed: Endpoint) -> Answer<(Map, Value)> {
 }
 
 /// For how long each server is up, by the bucket's description. It names no process: only a time that is shorter
-/// than it should be tells of another life.
+/// than it should be tells of another incarnation.
 pub(super) fn lives_in(told: &Value) -> Told {
     let nodes = told["nodes"].as_array().into_iter().flatten();
-    let life = |node: &Value| {
+    let incarnation = |node: &Value| {
         let up = Duration::from_secs(node["uptime"].as_str()?.parse().ok()?);
         Some((
             node["hostname"].as_str()?.to_owned(),
-            Some(Life { id: String::new(), up: Some(up) }),
+            Some(Incarnation { id: String::new(), up: Some(up) }),
         ))
     };
-    nodes.filter_map(life).collect()
+    nodes.filter_map(incarnation).collect()
 }
 
 /// Connects to a server, says who is asking, and chooses the bucket. Of old, the bucket's name was the
@@ -116,7 +116,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::lives::Lives;
+    use crate::incarnations::Incarnations;
 
     #[test]
     fn a_server_that_is_up_for_a_shorter_time_was_started_anew() {
@@ -128,10 +128,10 @@ mod tests {
             lives_in(&serde_json::from_str(&text).unwrap())
         };
         assert_eq!(page("90").len(), 2, "the one that does not tell is left out");
-        let lives = Lives::default();
-        lives.meet(Instant::now(), page("90"));
-        assert_eq!(lives.look(Instant::now(), page("91")), None);
-        let figure = lives.look(Instant::now(), page("2")).expect("it was started anew");
+        let incarnations = Incarnations::default();
+        incarnations.meet(Instant::now(), page("90"));
+        assert_eq!(incarnations.look(Instant::now(), page("91")), None);
+        let figure = incarnations.look(Instant::now(), page("2")).expect("it was started anew");
         assert!(figure.tells_of_restarts() && figure.detail.starts_with("a:8091"), "{figure:?}");
         assert!(lives_in(&Value::Null).is_empty());
     }

@@ -21,7 +21,7 @@ use kvdyno_core::store::{
 
 use crate::entry::{Entry, boxed};
 use crate::error::StoreError;
-use crate::lives::Lives;
+use crate::incarnations::Incarnations;
 use crate::url::StoreUrl;
 use crate::wire::{self, Endpoint, MalformedAnswer, Protocol, ReachOptions, Stream, WireTransport};
 
@@ -70,7 +70,7 @@ impl Cluster {
 /// A bucket of a cluster.
 pub struct CouchbaseStore {
     cluster: Arc<Cluster>,
-    lives: Lives,
+    incarnations: Incarnations,
 }
 
 impl CouchbaseStore {
@@ -94,7 +94,7 @@ impl CouchbaseStore {
         let user = url.user().unwrap_or(&bucket).to_owned();
         let password = url.password().unwrap_or("").to_owned();
         let cluster = Arc::new(Cluster { seeds, bucket, user, password });
-        Ok(CouchbaseStore { cluster, lives: Lives::default() })
+        Ok(CouchbaseStore { cluster, incarnations: Incarnations::default() })
     }
 
     fn member(&self, name: &str) -> Wire {
@@ -110,7 +110,7 @@ impl Store for CouchbaseStore {
 
     async fn profile(&self) -> Answer<Profile> {
         let (map, told) = cluster::describe(&self.cluster).await?;
-        self.lives.meet(Instant::now(), cluster::lives_in(&told));
+        self.incarnations.meet(Instant::now(), cluster::lives_in(&told));
         let version = match map.servers.first() {
             Some(first) => cluster::version(&self.member(first)).await,
             None => None,
@@ -159,7 +159,7 @@ impl Store for CouchbaseStore {
     /// Whether servers were started anew, by what the cluster says of them.
     async fn figures(&self) -> Vec<Figure> {
         let Ok((_, told)) = cluster::describe(&self.cluster).await else { return Vec::new() };
-        self.lives.look(Instant::now(), cluster::lives_in(&told)).into_iter().collect()
+        self.incarnations.look(Instant::now(), cluster::lives_in(&told)).into_iter().collect()
     }
 
     async fn join(&self, _server: &str) -> Answer<Joined> {

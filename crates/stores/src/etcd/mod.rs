@@ -5,9 +5,9 @@
 mod channel;
 mod client;
 mod errors;
+mod incarnations;
 mod leases;
 mod line;
-mod lives;
 mod profile;
 mod words;
 
@@ -25,7 +25,7 @@ use kvdyno_core::store::{
 
 use crate::entry::{Entry, boxed};
 use crate::error::StoreError;
-use crate::lives::Lives;
+use crate::incarnations::Incarnations;
 use crate::url::StoreUrl;
 use crate::wire::{Endpoint, ReachOptions};
 
@@ -112,7 +112,7 @@ pub struct EtcdStore {
     options: Arc<EtcdOptions>,
     /// The same members, as they are asked over HTTP.
     members: Vec<Endpoint>,
-    lives: Lives,
+    incarnations: Incarnations,
     /// Connections opened: they begin with different members.
     opened: AtomicUsize,
 }
@@ -167,8 +167,9 @@ impl EtcdStore {
 
     /// Connects to nothing yet. Its members are not asked for how long they are up.
     fn new(options: EtcdOptions) -> Self {
-        let (members, lives, opened) = (Vec::new(), Lives::default(), AtomicUsize::new(0));
-        EtcdStore { options: Arc::new(options), members, lives, opened }
+        let (members, incarnations, opened) =
+            (Vec::new(), Incarnations::default(), AtomicUsize::new(0));
+        EtcdStore { options: Arc::new(options), members, incarnations, opened }
     }
 
     /// A line to the first member that answers, from the one whose turn it is.
@@ -220,7 +221,7 @@ impl Store for EtcdStore {
 
     async fn profile(&self) -> Answer<Profile> {
         let found = profile::ask_all(&self.line().await?, &self.options).await?;
-        self.lives.meet(Instant::now(), lives::told(&self.members).await);
+        self.incarnations.meet(Instant::now(), incarnations::told(&self.members).await);
         Ok(found)
     }
 
@@ -232,8 +233,8 @@ impl Store for EtcdStore {
 
     /// Members that the URL names were started anew, or refused a token.
     async fn figures(&self) -> Vec<Figure> {
-        let told = lives::told(&self.members).await;
-        let restarted = self.lives.look(Instant::now(), told);
+        let told = incarnations::told(&self.members).await;
+        let restarted = self.incarnations.look(Instant::now(), told);
         let renewed = renewed(self.options.logins.swap(0, Ordering::Relaxed));
         restarted.into_iter().chain(renewed).collect()
     }

@@ -23,7 +23,7 @@ use kvdyno_core::store::{
 
 use crate::entry::Entry;
 use crate::error::StoreError;
-use crate::lives::{Lives, Told};
+use crate::incarnations::{Incarnations, Told};
 use crate::placement::{Hash, Placement, evenness};
 use crate::url::StoreUrl;
 use crate::wire::{
@@ -80,7 +80,7 @@ pub struct MemcachedStore {
     servers: Vec<Wire>,
     placement: Arc<Placement>,
     sent: Arc<Sent>,
-    lives: Lives,
+    incarnations: Incarnations,
 }
 
 impl MemcachedStore {
@@ -119,15 +119,20 @@ impl MemcachedStore {
         let wire =
             |endpoint| Wire { endpoint, credentials: credentials.clone(), spoken: spoken.clone() };
         let servers = endpoints.into_iter().map(wire).collect();
-        Ok(MemcachedStore { servers, placement, sent: Arc::default(), lives: Lives::default() })
+        Ok(MemcachedStore {
+            servers,
+            placement,
+            sent: Arc::default(),
+            incarnations: Incarnations::default(),
+        })
     }
 
-    /// Which life each server lives.
+    /// Which incarnation each server is.
     async fn told_lives(&self) -> Told {
         let told = self
             .servers
             .iter()
-            .map(|server| async { (Protocol::peer(server), profile::life(server).await) });
+            .map(|server| async { (Protocol::peer(server), profile::incarnation(server).await) });
         join_all(told).await
     }
 }
@@ -148,7 +153,7 @@ impl Store for MemcachedStore {
             found.settings.push(("servers".to_owned(), self.servers.len().to_string()));
             found.settings.push(("hash".to_owned(), hash.to_owned()));
         }
-        self.lives.meet(Instant::now(), self.told_lives().await);
+        self.incarnations.meet(Instant::now(), self.told_lives().await);
         Ok(found)
     }
 
@@ -164,7 +169,8 @@ impl Store for MemcachedStore {
     async fn figures(&self) -> Vec<Figure> {
         let sent = self.sent.take();
         let told = self.told_lives().await;
-        let mut all: Vec<Figure> = self.lives.look(Instant::now(), told).into_iter().collect();
+        let mut all: Vec<Figure> =
+            self.incarnations.look(Instant::now(), told).into_iter().collect();
         if self.servers.len() < 2 {
             return all;
         }

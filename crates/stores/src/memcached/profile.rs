@@ -7,7 +7,7 @@ use kvdyno_core::store::{Answer, Capabilities, Consistency, Durability, Profile,
 use super::Wire;
 use super::codec::{Token, Tokens};
 use super::handshake::is_closed;
-use crate::lives::Life;
+use crate::incarnations::Incarnation;
 use crate::wire::Dialogue;
 
 /// Settings that decide what is kept, or how fast the server can be.
@@ -70,8 +70,8 @@ pub(super) async fn records_on(wire: &Wire) -> Option<u64> {
     asked.ok().and(count)
 }
 
-/// Asks a server which of its lives it lives and since when; `None` if it does not tell.
-pub(super) async fn life(wire: &Wire) -> Option<Life> {
+/// Asks a server which of its incarnations it is and since when; `None` if it does not tell.
+pub(super) async fn incarnation(wire: &Wire) -> Option<Incarnation> {
     let (mut id, mut up) = (None, None);
     let read = |line: &str| match line.strip_prefix("STAT ").and_then(|stat| stat.split_once(' ')) {
         Some(("pid", pid)) => id = Some(pid.to_owned()),
@@ -81,7 +81,7 @@ pub(super) async fn life(wire: &Wire) -> Option<Life> {
     let asked =
         wire.talk(async |mut dialogue| statistics(&mut dialogue, b"stats\r\n", read).await).await;
     asked.ok()?;
-    Some(Life { id: id?, up: Some(Duration::from_secs(up?)) })
+    Some(Incarnation { id: id?, up: Some(Duration::from_secs(up?)) })
 }
 
 /// Shows `read` each line of an answer before the `END` of it, or before an error.

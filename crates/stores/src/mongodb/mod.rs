@@ -23,7 +23,7 @@ use mongodb::options::{
 
 use crate::entry::{Entry, boxed};
 use crate::error::StoreError;
-use crate::lives::Lives;
+use crate::incarnations::Incarnations;
 use crate::url::StoreUrl;
 use crate::wire::{take_retry, take_timeout};
 
@@ -113,7 +113,7 @@ impl MongoOptions {
 pub struct MongoStore {
     options: Arc<MongoOptions>,
     pools: Pools,
-    lives: Lives,
+    incarnations: Incarnations,
 }
 
 impl MongoStore {
@@ -185,7 +185,11 @@ impl MongoStore {
     /// Connects to nothing yet.
     #[must_use]
     pub fn new(options: MongoOptions) -> Self {
-        MongoStore { options: Arc::new(options), pools: Pools::default(), lives: Lives::default() }
+        MongoStore {
+            options: Arc::new(options),
+            pools: Pools::default(),
+            incarnations: Incarnations::default(),
+        }
     }
 }
 
@@ -283,7 +287,7 @@ impl Store for MongoStore {
             let told = "insecure: the server's certificate was not checked".to_owned();
             found.settings.push(("tls".to_owned(), told));
         }
-        self.lives.meet(Instant::now(), profile::lives(&pool, &self.options).await);
+        self.incarnations.meet(Instant::now(), profile::incarnations(&pool, &self.options).await);
         Ok(found)
     }
 
@@ -298,8 +302,8 @@ impl Store for MongoStore {
     /// Whether the server that commands go to was started anew; of the others none is asked.
     async fn figures(&self) -> Vec<Figure> {
         let Ok(pool) = self.pools.here(&self.options) else { return Vec::new() };
-        let told = profile::lives(&pool, &self.options).await;
-        self.lives.look(Instant::now(), told).into_iter().collect()
+        let told = profile::incarnations(&pool, &self.options).await;
+        self.incarnations.look(Instant::now(), told).into_iter().collect()
     }
 
     async fn join(&self, _server: &str) -> Answer<Joined> {

@@ -9,7 +9,7 @@ use mongodb::options::{Acknowledgment, ReadConcernLevel, WriteConcern};
 
 use super::pool::Pool;
 use super::{MongoOptions, errors};
-use crate::lives::{Life, Told};
+use crate::incarnations::{Incarnation, Told};
 
 /// What the deployment is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,9 +39,9 @@ struct Facts {
     majority_journal: Option<bool>,
 }
 
-/// Asks the server that commands go to which of its lives it lives and since when, by its name; none if it does
+/// Asks the server that commands go to which of its incarnations it is and since when, by its name; none if it does
 /// not tell.
-pub(super) async fn lives(pool: &Pool, options: &MongoOptions) -> Told {
+pub(super) async fn incarnations(pool: &Pool, options: &MongoOptions) -> Told {
     let admin = pool.client.database("admin");
     let asked = admin.run_command(doc! { "serverStatus": 1 });
     match tokio::time::timeout(options.timeout, asked).await {
@@ -57,12 +57,12 @@ fn lives_in(status: &Document) -> Told {
         Some(Bson::Double(number)) => Some(*number),
         _ => None,
     };
-    let life = |up: f64| Life {
+    let incarnation = |up: f64| Incarnation {
         id: number("pid").map_or(String::new(), |pid| pid.to_string()),
         up: Duration::try_from_secs_f64(up).ok(),
     };
     match (status.get_str("host"), number("uptime")) {
-        (Ok(host), Some(up)) => vec![(host.to_owned(), Some(life(up)))],
+        (Ok(host), Some(up)) => vec![(host.to_owned(), Some(incarnation(up)))],
         _ => Told::new(),
     }
 }

@@ -6,7 +6,7 @@ use kvdyno_core::store::{Answer, Capabilities, Consistency, Durability, Profile,
 
 use super::codec::{Token, Tokens};
 use super::wire::{Wire, ask as request, is_closed};
-use crate::lives::Life;
+use crate::incarnations::Incarnation;
 use crate::wire::Dialogue;
 
 /// Settings that decide what is promised, or how fast the server can be.
@@ -97,8 +97,8 @@ pub(super) async fn ask(wire: &Wire) -> Answer<Report> {
     .await
 }
 
-/// Asks a server which of its lives it lives and since when; `None` if it does not tell.
-pub(super) async fn life(wire: &Wire) -> Option<Life> {
+/// Asks a server which of its incarnations it is and since when; `None` if it does not tell.
+pub(super) async fn incarnation(wire: &Wire) -> Option<Incarnation> {
     if wire.access.omitted.names().any(|name| name == "INFO") {
         return None;
     }
@@ -110,7 +110,7 @@ pub(super) async fn life(wire: &Wire) -> Option<Life> {
     let text = String::from_utf8_lossy(text.of(&bytes)).into_owned();
     let info = Facts(info_fields(&text).collect());
     let up = Duration::from_secs(info.get("uptime_in_seconds")?.parse().ok()?);
-    Some(Life { id: info.get("run_id")?.to_owned(), up: Some(up) })
+    Some(Incarnation { id: info.get("run_id")?.to_owned(), up: Some(up) })
 }
 
 /// Questions that a server need not answer. At a proxy each may end the connection.

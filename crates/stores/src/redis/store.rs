@@ -21,7 +21,7 @@ use super::sharded::{self, Shards};
 use super::wire::{Access, ReadFrom, Sentinels, To, Wire, ask, sentinels};
 use super::{profile, resharding};
 use crate::error::StoreError;
-use crate::lives::{Lives, Told};
+use crate::incarnations::{Incarnations, Told};
 use crate::placement::evenness;
 use crate::url::StoreUrl;
 use crate::wire::{self, Endpoint, Protocol, Sent, WireTransport};
@@ -44,7 +44,7 @@ pub struct RedisStore {
     pub(super) topology: Topology,
     pub(super) learned: Arc<Learned>,
     pub(super) sent: Arc<Sent>,
-    pub(super) lives: Arc<Lives>,
+    pub(super) incarnations: Arc<Incarnations>,
 }
 
 impl RedisStore {
@@ -76,8 +76,8 @@ impl RedisStore {
                 (Arc::new(access.with_database(url)?), Topology::Single(server))
             }
         };
-        let (learned, sent, lives) = (Arc::default(), Arc::default(), Arc::default());
-        Ok(RedisStore { access, topology, learned, sent, lives })
+        let (learned, sent, incarnations) = (Arc::default(), Arc::default(), Arc::default());
+        Ok(RedisStore { access, topology, learned, sent, incarnations })
     }
 
     /// A connection to each server whose promises count.
@@ -141,7 +141,7 @@ impl Store for RedisStore {
             }
             Topology::Cluster(cluster) => found.settings.extend(cluster.map().settings()),
         }
-        self.lives.meet(Instant::now(), self.told_lives().await);
+        self.incarnations.meet(Instant::now(), self.told_lives().await);
         Ok(found)
     }
 
@@ -167,7 +167,8 @@ impl Store for RedisStore {
 
     async fn figures(&self) -> Vec<Figure> {
         let told = self.told_lives().await;
-        let mut all: Vec<Figure> = self.lives.look(Instant::now(), told).into_iter().collect();
+        let mut all: Vec<Figure> =
+            self.incarnations.look(Instant::now(), told).into_iter().collect();
         all.extend(self.evenness().await);
         all
     }
@@ -204,7 +205,7 @@ impl Store for RedisStore {
 }
 
 impl RedisStore {
-    /// Which life each server lives; of a cluster each primary.
+    /// Which incarnation each server is; of a cluster each primary.
     async fn told_lives(&self) -> Told {
         let servers: Vec<Endpoint> = match &self.topology {
             Topology::Single(server) => vec![server.clone()],
@@ -212,7 +213,7 @@ impl RedisStore {
             Topology::Cluster(cluster) => {
                 cluster.map().numbered_primaries().map(|(_, server)| server).collect()
             }
-            // By their own addresses: whoever takes over is no new life of the one before.
+            // By their own addresses: whoever takes over is no new incarnation of the one before.
             Topology::Watched { sentinels, .. } => {
                 let replicas = sentinels.replicas().await.unwrap_or_default();
                 sentinels.primary().await.into_iter().chain(replicas).collect()
@@ -220,7 +221,7 @@ impl RedisStore {
         };
         let told = servers.iter().map(|server| async {
             let wire = Wire::server(&self.access, server.clone());
-            (server.name(), profile::life(&wire).await)
+            (server.name(), profile::incarnation(&wire).await)
         });
         join_all(told).await
     }

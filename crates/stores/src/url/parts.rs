@@ -3,7 +3,7 @@
 
 use std::net::Ipv6Addr;
 
-use kvdyno_core::shown;
+use kvdyno_core::redact;
 
 use super::UrlHost;
 
@@ -62,7 +62,7 @@ fn is_bare_ipv6(text: &str) -> bool {
 
 /// Whether a text that is no URL can be shown: nothing in it may be a password, wherever it was cut.
 pub(super) fn holds_no_secret(text: &str) -> bool {
-    if text.contains(['@', '(']) || shown::redact(text) != text {
+    if text.contains(['@', '(']) || redact::redact(text) != text {
         return false;
     }
     let Some((_, net)) = text.split_once("://") else { return true };

@@ -183,8 +183,8 @@ fn no_piece_of_a_secret_is_ever_shown() {
             told += &format!("{url} {url:?} {}", url.wrong("x", "y"));
         }
         let command = ["run", "--store", &text, "--out", "x"].map(str::to_owned);
-        told += &kvdyno_core::shown::redact_command(command).join(" ");
-        told += &kvdyno_core::shown::redact(&format!("--store={text}"));
+        told += &kvdyno_core::redact::redact_command(command).join(" ");
+        told += &kvdyno_core::redact::redact(&format!("--store={text}"));
         for piece in &pieces {
             assert!(!told.contains(piece.as_str()), "{text}: {told}");
         }

@@ -17,7 +17,7 @@ const HEAD: usize = 22;
 
 /// What is to be done with a record.
 #[derive(Clone, Copy)]
-enum Deed {
+enum Operation {
     Put,
     Get,
     Delete,
@@ -32,8 +32,8 @@ pub(super) fn put_and_get(site: &Site, place: usize, key: &str) -> Result<(), St
     let failed = |error: std::io::Error| format!("{address}: {error}");
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(failed)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
-    let mut ask = |deed| {
-        stream.write_all(&message(deed, &digest(key))).map_err(failed)?;
+    let mut ask = |operation| {
+        stream.write_all(&message(operation, &digest(key))).map_err(failed)?;
         let mut head = [0; 8];
         stream.read_exact(&mut head).map_err(failed)?;
         let length = u64::from_be_bytes(head) & 0xffff_ffff_ffff;
@@ -42,9 +42,9 @@ pub(super) fn put_and_get(site: &Site, place: usize, key: &str) -> Result<(), St
         stream.read_exact(&mut body).map_err(failed)?;
         Ok::<_, String>((body[5], body))
     };
-    let (put, _) = ask(Deed::Put)?;
-    let (got, body) = ask(Deed::Get)?;
-    ask(Deed::Delete)?;
+    let (put, _) = ask(Operation::Put)?;
+    let (got, body) = ask(Operation::Get)?;
+    ask(Operation::Delete)?;
     match put == 0 && got == 0 && body.ends_with(b"ready") {
         true => Ok(()),
         false => Err(format!("a put is answered with code {put}, a get with {got}")),
@@ -60,14 +60,14 @@ fn digest(key: &str) -> [u8; 20] {
     out
 }
 
-fn message(deed: Deed, digest: &[u8; 20]) -> Vec<u8> {
+fn message(operation: Operation, digest: &[u8; 20]) -> Vec<u8> {
     const READ_ALL: u8 = 1 | 2;
     const WRITE: u8 = 1;
     const WRITE_AND_DELETE: u8 = 1 | 2;
-    let (reads, writes, operations) = match deed {
-        Deed::Put => (0, WRITE, 1u16),
-        Deed::Get => (READ_ALL, 0, 0),
-        Deed::Delete => (0, WRITE_AND_DELETE, 0),
+    let (reads, writes, operations) = match operation {
+        Operation::Put => (0, WRITE, 1u16),
+        Operation::Get => (READ_ALL, 0, 0),
+        Operation::Delete => (0, WRITE_AND_DELETE, 0),
     };
     let mut body = vec![HEAD as u8, reads, writes, 0, 0, 0];
     // Generation, time to live (the namespace's own), time-out in ms.
@@ -99,13 +99,13 @@ mod tests {
 
     #[test]
     fn a_message_is_as_the_protocol_has_it() {
-        let put = message(Deed::Put, &[7; 20]);
+        let put = message(Operation::Put, &[7; 20]);
         assert_eq!(put[..8], [2, 3, 0, 0, 0, 0, 0, (put.len() - 8) as u8]);
         assert_eq!(put[8..14], [22, 0, 1, 0, 0, 0]);
         assert_eq!(put[26..30], [0, 2, 0, 1]);
         assert_eq!(&put[30..39], b"\0\0\0\x05\0test");
         assert!(put.ends_with(b"\0\0\0\x0a\x02\x03\0\x01vready"));
-        assert_eq!(message(Deed::Delete, &[7; 20])[8..14], [22, 0, 3, 0, 0, 0]);
+        assert_eq!(message(Operation::Delete, &[7; 20])[8..14], [22, 0, 3, 0, 0, 0]);
         assert_ne!(digest("kvdyno-ready-1"), digest("kvdyno-ready-2"));
     }
 }

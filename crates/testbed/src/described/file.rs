@@ -5,7 +5,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use kvdyno_core::ground::{hints::hint, units};
-use kvdyno_core::workload::fault::{Fate, FaultKind, Repair};
+use kvdyno_core::workload::fault::{FaultKind, ProcessOutcome, Repair};
 use serde::Deserialize;
 
 use crate::error::TestbedError;
@@ -65,7 +65,7 @@ impl Commands {
     /// `start` do, and each repair.
     pub fn all() -> BTreeSet<&'static str> {
         let own = [Commands::CREATE, Commands::START, Commands::READY, Commands::ROLE];
-        let faults = FaultKind::ALL.into_iter().filter(|kind| kind.fate != Fate::Renewed);
+        let faults = FaultKind::ALL.into_iter().filter(|kind| kind.fate != ProcessOutcome::Renewed);
         let faults = faults.map(|kind| kind.word);
         let repairs = Repair::ALL.into_iter().map(|repair| repair.word().0);
         own.into_iter().chain([Commands::DESTROY]).chain(faults).chain(repairs).collect()

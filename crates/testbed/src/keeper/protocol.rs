@@ -135,6 +135,6 @@ mod tests {
             let again = TestbedError::from(failed);
             assert_eq!((again.to_string(), again.failure()), (error.to_string(), failure));
         }
-        assert_eq!(read::<Order>("nonsense"), None);
+        assert_eq!(read::<Order>("invalid"), None);
     }
 }

@@ -52,22 +52,22 @@ pub fn talk(address: SocketAddr, commands: &[Vec<&str>]) -> Result<Vec<RedisRepl
 }
 
 fn read(from: &mut impl BufRead) -> std::io::Result<RedisReply> {
-    let nonsense = || std::io::Error::from(std::io::ErrorKind::InvalidData);
+    let invalid = || std::io::Error::from(std::io::ErrorKind::InvalidData);
     let mut line = String::new();
     if from.read_line(&mut line)? == 0 {
         return Err(std::io::ErrorKind::UnexpectedEof.into());
     }
-    let rest = line.get(1..).ok_or_else(nonsense)?.trim_end();
-    let length = || rest.parse::<i64>().map_err(|_| nonsense());
+    let rest = line.get(1..).ok_or_else(invalid)?.trim_end();
+    let length = || rest.parse::<i64>().map_err(|_| invalid());
     match line.as_bytes()[0] {
         b'+' | b':' => Ok(RedisReply::Text(rest.to_owned())),
         b'-' => Ok(RedisReply::Error(rest.to_owned())),
         b'_' => Ok(RedisReply::Nothing),
         b'$' | b'*' if length()? < 0 => Ok(RedisReply::Nothing),
         b'$' => {
-            let length = usize::try_from(length()?).map_err(|_| nonsense())?;
+            let length = usize::try_from(length()?).map_err(|_| invalid())?;
             if length > LONGEST {
-                return Err(nonsense());
+                return Err(invalid());
             }
             let mut text = vec![0; length + 2];
             from.read_exact(&mut text)?;
@@ -75,7 +75,7 @@ fn read(from: &mut impl BufRead) -> std::io::Result<RedisReply> {
             Ok(RedisReply::Text(String::from_utf8_lossy(&text).into_owned()))
         }
         b'*' => (0..length()?).map(|_| read(from)).collect::<Result<_, _>>().map(RedisReply::List),
-        _ => Err(nonsense()),
+        _ => Err(invalid()),
     }
 }
 

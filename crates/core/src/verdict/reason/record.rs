@@ -31,7 +31,7 @@ impl ReasonRecord {
         unit: Unit,
         bounds: Bounds,
     ) -> ReasonRecord {
-        let least = Least { number: 0, of: Basis::Facts };
+        let least = Least { number: 0, of: SampleUnit::Facts };
         ReasonRecord {
             id,
             cause,
@@ -45,7 +45,7 @@ impl ReasonRecord {
     }
 
     /// Takes what it must rest on.
-    pub(super) const fn on(self, number: u64, of: Basis) -> ReasonRecord {
+    pub(super) const fn on(self, number: u64, of: SampleUnit) -> ReasonRecord {
         ReasonRecord { least: Least { number, of }, ..self }
     }
 
@@ -185,7 +185,7 @@ impl Bounds {
 
 /// What a figure is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
+pub enum SampleUnit {
     /// Things that happened, each counted, or what the plan and the build say: nothing is estimated.
     Facts,
     /// Operations that ended.
@@ -203,18 +203,18 @@ pub enum Basis {
     ThreadTime,
 }
 
-impl Basis {
+impl SampleUnit {
     /// In a sentence, after a number.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Basis::Facts => "facts",
-            Basis::Operations => "operations",
-            Basis::Due => "requests due",
-            Basis::Sends => "timed sends",
-            Basis::Intervals => "whole intervals",
-            Basis::Ticks => "clock ticks",
-            Basis::ThreadTime => "ms of a client thread",
+            SampleUnit::Facts => "facts",
+            SampleUnit::Operations => "operations",
+            SampleUnit::Due => "requests due",
+            SampleUnit::Sends => "timed sends",
+            SampleUnit::Intervals => "whole intervals",
+            SampleUnit::Ticks => "clock ticks",
+            SampleUnit::ThreadTime => "ms of a client thread",
         }
     }
 }
@@ -226,5 +226,5 @@ pub struct Least {
     /// How much.
     pub number: u64,
     /// Of what.
-    pub of: Basis,
+    pub of: SampleUnit,
 }

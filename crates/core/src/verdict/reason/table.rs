@@ -1,12 +1,12 @@
 //! The reasons, each once: name, cause, unit, bounds, what it must rest on, and advice. docs/VERDICT.md tells the same.
 
-use super::record::{Basis, Bounds, Cause, ReasonRecord, Unit};
+use super::record::{Bounds, Cause, ReasonRecord, SampleUnit, Unit};
 use crate::measure::{IDLE_OTHER_LOAD, IDLE_STEAL, LEAST_TICKS, LEAST_TIME};
 
 // A thread is given and denied its processor for some milliseconds at a time.
 pub(super) const CLIENT_LIMITED: ReasonRecord =
     ReasonRecord::new("client-limited", Cause::Client, Unit::Share, Bounds::suspect_above(0.90))
-        .on(LEAST_TIME.as_millis() as u64, Basis::ThreadTime)
+        .on(LEAST_TIME.as_millis() as u64, SampleUnit::ThreadTime)
         .advising("give kvdyno more threads (--threads) or processors, or a machine of its own");
 // The first operations find cold caches.
 pub(super) const HARNESS_SHARE: ReasonRecord = ReasonRecord::new(
@@ -15,7 +15,7 @@ pub(super) const HARNESS_SHARE: ReasonRecord = ReasonRecord::new(
     Unit::Share,
     Bounds::suspect_above(0.20),
 )
-.on(10_000, Basis::Operations)
+.on(10_000, SampleUnit::Operations)
 .advising(
     "compare with the same run on null: to see what kvdyno takes; keys = \"uniform\" and more \
                  records than the caches hold make it matter less",
@@ -23,7 +23,7 @@ pub(super) const HARNESS_SHARE: ReasonRecord = ReasonRecord::new(
 // One that falls due at the very end may have no time left.
 pub(super) const MISSED_SCHEDULE: ReasonRecord =
     ReasonRecord::new("missed-schedule", Cause::Store, Unit::Share, Bounds::above(0.001, 0.05))
-        .on(20, Basis::Due)
+        .on(20, SampleUnit::Due)
         .advising(
             "ask for a lower --rate than a closed run reaches, or more --clients if the \
                  server was not busy; where kvdyno itself was late, give it a processor first",
@@ -39,7 +39,7 @@ pub(super) const CLIENT_STALLED: ReasonRecord =
 // A 99th percentile of fewer is their longest.
 pub(super) const LATE_SENDS: ReasonRecord =
     ReasonRecord::new("late-sends", Cause::Client, Unit::Share, Bounds::above(0.10, 0.50))
-        .on(100, Basis::Sends)
+        .on(100, SampleUnit::Sends)
         .excusing_store()
         .advising("leave a processor free for kvdyno, or give it more threads (--threads)");
 pub(super) const UNEXPECTED_MISSES: ReasonRecord =
@@ -72,7 +72,7 @@ pub(super) const CUT_SHORT: ReasonRecord =
         .advising("let it run to its end, or ask for less");
 pub(super) const DRIFT: ReasonRecord =
     ReasonRecord::new("drift", Cause::Store, Unit::Share, Bounds::suspect_above(0.20))
-        .on(8, Basis::Intervals)
+        .on(8, SampleUnit::Intervals)
         .advising("look at the throughput over time; warm up longer, or run until it settles");
 pub(super) const NEVER_SETTLED: ReasonRecord = ReasonRecord::new(
     "never-settled",
@@ -80,7 +80,7 @@ pub(super) const NEVER_SETTLED: ReasonRecord = ReasonRecord::new(
     Unit::Share,
     Bounds { remark: Some(0.10), ..Bounds::suspect_above(0.20) },
 )
-.on(12, Basis::Intervals)
+.on(12, SampleUnit::Intervals)
 .advising("run longer, until it settles; what falls for ever is a finding about the store");
 pub(super) const INCOMPLETE: ReasonRecord = ReasonRecord::new(
     "incomplete",
@@ -94,13 +94,13 @@ pub(super) const DEBUG_BUILD: ReasonRecord =
         .advising("build with cargo build --release");
 pub(super) const LITTLES_LAW: ReasonRecord =
     ReasonRecord::new("littles-law", Cause::Client, Unit::Share, Bounds::invalid_above(1.01))
-        .on(100, Basis::Operations)
+        .on(100, SampleUnit::Operations)
         .advising(
             "do not use these figures; report it as a fault of kvdyno with the result folder",
         );
 pub(super) const IDLE_CLIENTS: ReasonRecord =
     ReasonRecord::new("idle-clients", Cause::Client, Unit::Share, Bounds::suspect_below(0.50))
-        .on(100, Basis::Operations)
+        .on(100, SampleUnit::Operations)
         .advising("look at the throughput over time for stretches without load; report it if none");
 pub(super) const OTHER_LOAD: ReasonRecord = ReasonRecord::new(
     "other-load",
@@ -108,14 +108,14 @@ pub(super) const OTHER_LOAD: ReasonRecord = ReasonRecord::new(
     Unit::Share,
     Bounds::suspect_above(IDLE_OTHER_LOAD),
 )
-.on(LEAST_TICKS, Basis::Ticks)
+.on(LEAST_TICKS, SampleUnit::Ticks)
 .excusing_store()
 .advising("end them, or wait until they are done, and repeat");
 pub(super) const WAITED_TO_RUN: ReasonRecord =
-    ReasonRecord::new("waited-to-run", Cause::Machine, Unit::Share, Bounds::suspect_above(IDLE_OTHER_LOAD)).on(LEAST_TICKS, Basis::Ticks).excusing_store().advising("end other programs, or leave kvdyno fewer threads (--threads) than there are processors, and repeat");
+    ReasonRecord::new("waited-to-run", Cause::Machine, Unit::Share, Bounds::suspect_above(IDLE_OTHER_LOAD)).on(LEAST_TICKS, SampleUnit::Ticks).excusing_store().advising("end other programs, or leave kvdyno fewer threads (--threads) than there are processors, and repeat");
 pub(super) const DISTURBED: ReasonRecord =
     ReasonRecord::new("disturbed", Cause::Machine, Unit::Share, Bounds::above(IDLE_STEAL, 0.10))
-        .on(LEAST_TICKS, Basis::Ticks)
+        .on(LEAST_TICKS, SampleUnit::Ticks)
         .excusing_store()
         .advising("run on a machine of your own or at a quieter time, and repeat");
 pub(super) const SCALED: ReasonRecord =
@@ -138,7 +138,7 @@ pub(super) const TESTBED_GONE: ReasonRecord =
     ReasonRecord::new("testbed-gone", Cause::User, Unit::Count, Bounds::invalid_above(0.0))
         .advising("see who ended it, and leave it up until the run is over");
 // Two thirds themselves count.
-pub(super) const AGENT_UNLIKE: ReasonRecord = ReasonRecord::new(
+pub(super) const AGENT_OUTLIER: ReasonRecord = ReasonRecord::new(
     "agent-unlike",
     Cause::Agents,
     Unit::Share,

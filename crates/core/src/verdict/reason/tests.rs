@@ -49,7 +49,7 @@ fn each() -> Vec<Reason> {
         Reason::ClientStalled { still: standstill(span / 4), span, due: 3, timed_out: 1 },
         Reason::OtherRun { values: 1, reads: 10_000 },
         Reason::AgentLost { agents: vec!["agent-2 (killed)".to_owned()], of: 4 },
-        Reason::AgentUnlike {
+        Reason::AgentOutlier {
             agent: "agent-2 (m)".to_owned(),
             figure: AgentFigure::Rate,
             unlike: 8,
@@ -102,7 +102,7 @@ fn position(reason: &Reason) -> usize {
         Reason::ClientStalled { .. } => 20,
         Reason::OtherRun { .. } => 21,
         Reason::AgentLost { .. } => 22,
-        Reason::AgentUnlike { .. } => 23,
+        Reason::AgentOutlier { .. } => 23,
         Reason::Steered { .. } => 24,
         Reason::ClocksUncertain { .. } => 25,
         Reason::ServerEnded { .. } => 26,
@@ -273,7 +273,7 @@ fn what_each_reason_rests_on_is_on_the_page() {
         let row =
             row.unwrap_or_else(|| panic!("docs/VERDICT.md does not tell what {name} rests on"));
         let told = match least.of {
-            Basis::Facts => "facts".to_owned(),
+            SampleUnit::Facts => "facts".to_owned(),
             of => format!("{} {}", grouped(least.number as f64), of.name()),
         };
         assert!(row.starts_with(&format!("| {told} |")), "{name} rests on {told}: {row}");

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::kind::repair::Repair;
-use super::kind::{Fate, NodeFault};
+use super::kind::{NodeFault, ProcessOutcome};
 
 /// What a testbed can be told to do to nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ impl NodeAction {
 
     /// What becomes of the nodes' processes.
     #[must_use]
-    pub fn fate(&self) -> Fate {
+    pub fn fate(&self) -> ProcessOutcome {
         match self {
             NodeAction::Fault(fault) => fault.kind().fate,
             NodeAction::Repair(repair) => repair.fate(),

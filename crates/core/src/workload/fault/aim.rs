@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::values::Nonsense;
+use super::values::InvalidFault;
 
 /// Which nodes are meant, decided when the fault is due.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,20 +29,20 @@ pub enum NodeSelector {
 
 /// To whom something is done, as far as that was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Whom {
+pub struct Targets {
     /// Which nodes are meant.
     pub aim: Option<NodeSelector>,
     /// To so many of them at one moment, drawn by chance.
     pub count: Option<u32>,
 }
 
-impl Whom {
+impl Targets {
     /// Nothing was written, because of this.
-    pub(super) fn nobody(self, why: &str) -> Result<(), Nonsense> {
+    pub(super) fn nobody(self, why: &str) -> Result<(), InvalidFault> {
         let given = [("node", self.aim.is_some()), ("count", self.count.is_some())];
         match given.into_iter().find(|(_, given)| *given) {
             None => Ok(()),
-            Some((key, _)) => Err(Nonsense::new(why, format!("leave out `{key}`"))),
+            Some((key, _)) => Err(InvalidFault::new(why, format!("leave out `{key}`"))),
         }
     }
 }

@@ -152,8 +152,8 @@ mod tests {
     fn sides_are_two_or_more_with_a_node_first() {
         let sides = Sides::parse("a+clients | b").expect("two sides");
         assert_eq!(sides.lists(), [vec!["a", "clients"], vec!["b"]]);
-        for nonsense in ["", "a", "clients|a", "a|a", "a|", "a++b|c"] {
-            assert_eq!(Sides::parse(nonsense), None, "{nonsense}");
+        for invalid in ["", "a", "clients|a", "a|a", "a|", "a++b|c"] {
+            assert_eq!(Sides::parse(invalid), None, "{invalid}");
         }
     }
 

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use self::disk::{BIT_ROT, DISK_ERROR, DISK_LIES, DISK_SLOW, DISK_STALL, LOSE, Lose, Misbehaviour};
 use self::repair::{Repair, Trouble};
-use super::aim::{NodeSelector, Whom};
+use super::aim::{NodeSelector, Targets};
 use super::cut::{CutFrom, Sides, Way};
 use super::slowness::Slowness;
-use super::values::{FaultField, FaultValues, FieldForm, Nonsense};
+use super::values::{FaultField, FaultValues, FieldForm, InvalidFault};
 
 /// What is done to nodes, all of them at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,7 +67,7 @@ pub enum NodeFault {
 
 /// What becomes of a node's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum ProcessOutcome {
     /// It is left alone.
     Untouched,
     /// It stands still.
@@ -137,11 +137,11 @@ pub struct FaultKind {
     /// What it needs of a testbed.
     pub needs: Needs,
     /// What becomes of the node's process.
-    pub fate: Fate,
+    pub fate: ProcessOutcome,
     /// What puts it right; `None` where it is over by itself, or stays.
     pub repair: Option<Repair>,
     /// What is done, by what was written with it.
-    pub(super) makes: fn(&FaultValues, Whom) -> Result<Harm, Nonsense>,
+    pub(super) makes: fn(&FaultValues, Targets) -> Result<Harm, InvalidFault>,
 }
 
 /// Its process is killed (-9).
@@ -150,7 +150,7 @@ pub static KILL: FaultKind = FaultKind {
     help: "End it with SIGKILL",
     fields: &[],
     needs: Needs::Nothing,
-    fate: Fate::Ended,
+    fate: ProcessOutcome::Ended,
     repair: Some(Repair::Start),
     makes: |_, whom| Ok(whom.suffer(NodeFault::Kill)),
 };
@@ -161,7 +161,7 @@ pub static POWER: FaultKind = FaultKind {
     help: "Cut its power: what it has not synced is gone",
     fields: &[&LOSE],
     needs: Needs::FileSystem,
-    fate: Fate::Ended,
+    fate: ProcessOutcome::Ended,
     repair: Some(Repair::Start),
     makes: |values, whom| Ok(whom.suffer(NodeFault::Power { lose: Lose::of(values), seed: 0 })),
 };
@@ -172,7 +172,7 @@ pub static STOP: FaultKind = FaultKind {
     help: "End it cleanly",
     fields: &[],
     needs: Needs::Nothing,
-    fate: Fate::Ended,
+    fate: ProcessOutcome::Ended,
     repair: Some(Repair::Start),
     makes: |_, whom| Ok(whom.suffer(NodeFault::Stop)),
 };
@@ -183,7 +183,7 @@ pub static PAUSE: FaultKind = FaultKind {
     help: "SIGSTOP",
     fields: &[],
     needs: Needs::Nothing,
-    fate: Fate::Paused,
+    fate: ProcessOutcome::Paused,
     repair: Some(Repair::Resume),
     makes: |_, whom| Ok(whom.suffer(NodeFault::Pause)),
 };
@@ -194,7 +194,7 @@ pub static RESTART: FaultKind = FaultKind {
     help: "Start it again over its data",
     fields: &[],
     needs: Needs::Nothing,
-    fate: Fate::Renewed,
+    fate: ProcessOutcome::Renewed,
     repair: None,
     makes: |_, whom| Ok(whom.suffer(NodeFault::Restart)),
 };
@@ -205,7 +205,7 @@ pub static PARTITION: FaultKind = FaultKind {
     help: "Cut it off from others",
     fields: &[&FROM, &WAY, &SIDES],
     needs: Needs::Network,
-    fate: Fate::Untouched,
+    fate: ProcessOutcome::Untouched,
     repair: Some(Repair::Heal(Trouble::Partition)),
     makes: partition,
 };
@@ -216,11 +216,11 @@ pub static LOSSY: FaultKind = FaultKind {
     help: "Lose some of its packets",
     fields: &[&LOSS],
     needs: Needs::Network,
-    fate: Fate::Untouched,
+    fate: ProcessOutcome::Untouched,
     repair: Some(Repair::Heal(Trouble::Lossy)),
     makes: |values, whom| match values.number(&LOSS).filter(|share| *share > 0.0) {
         Some(share) => Ok(whom.suffer(NodeFault::Lossy { share })),
-        None => Err(Nonsense::how_much(LOSSY.word, LOSSY.fields)),
+        None => Err(InvalidFault::how_much(LOSSY.word, LOSSY.fields)),
     },
 };
 
@@ -230,11 +230,11 @@ pub static SLOW: FaultKind = FaultKind {
     help: "Give it less bandwidth, more delay, or both",
     fields: &[&BANDWIDTH, &DELAY],
     needs: Needs::Network,
-    fate: Fate::Untouched,
+    fate: ProcessOutcome::Untouched,
     repair: Some(Repair::Heal(Trouble::Slow)),
     makes: |values, whom| match Slowness::new(values.whole(&BANDWIDTH), values.time(&DELAY)) {
         Some(slowness) => Ok(whom.suffer(NodeFault::Slow(slowness))),
-        None => Err(Nonsense::how_much(SLOW.word, SLOW.fields)),
+        None => Err(InvalidFault::how_much(SLOW.word, SLOW.fields)),
     },
 };
 
@@ -244,7 +244,7 @@ pub static DISK_FULL: FaultKind = FaultKind {
     help: "Fill its disk",
     fields: &[],
     needs: Needs::Disk,
-    fate: Fate::Untouched,
+    fate: ProcessOutcome::Untouched,
     repair: Some(Repair::FreeDisk),
     makes: |_, whom| Ok(whom.suffer(NodeFault::DiskFull)),
 };
@@ -255,7 +255,7 @@ pub static REWRITE: FaultKind = FaultKind {
     help: "Let it rewrite its log of writes",
     fields: &[],
     needs: Needs::Ability(Ability::Rewrite),
-    fate: Fate::Untouched,
+    fate: ProcessOutcome::Untouched,
     repair: None,
     makes: |_, whom| Ok(whom.suffer(NodeFault::Rewrite)),
 };
@@ -266,7 +266,7 @@ pub static COMPACT: FaultKind = FaultKind {
     help: "Let it merge its files",
     fields: &[],
     needs: Needs::Ability(Ability::Compact),
-    fate: Fate::Untouched,
+    fate: ProcessOutcome::Untouched,
     repair: None,
     makes: |_, whom| Ok(whom.suffer(NodeFault::Compact)),
 };
@@ -277,7 +277,7 @@ pub static REMOVE: FaultKind = FaultKind {
     help: "Take it out of the cluster",
     fields: &[],
     needs: Needs::Ability(Ability::Shrink),
-    fate: Fate::Left,
+    fate: ProcessOutcome::Left,
     repair: None,
     makes: |_, whom| Ok(whom.suffer(NodeFault::Remove)),
 };
@@ -288,7 +288,7 @@ pub static ADD: FaultKind = FaultKind {
     help: "Add one more node",
     fields: &[],
     needs: Needs::Ability(Ability::Grow),
-    fate: Fate::Untouched,
+    fate: ProcessOutcome::Untouched,
     repair: None,
     makes: |_, whom| {
         whom.nobody("a node that is added gets its name by itself")?;
@@ -324,8 +324,12 @@ impl Harm {
     /// What is done by a fault of this kind with what was written beside it.
     ///
     /// # Errors
-    /// [`Nonsense`] if something is missing, or does not go together.
-    pub fn new(kind: &FaultKind, values: &FaultValues, whom: Whom) -> Result<Harm, Nonsense> {
+    /// [`InvalidFault`] if something is missing, or does not go together.
+    pub fn new(
+        kind: &FaultKind,
+        values: &FaultValues,
+        whom: Targets,
+    ) -> Result<Harm, InvalidFault> {
         FaultKind::fit(kind.word, values)?;
         (kind.makes)(values, whom)
     }
@@ -364,7 +368,7 @@ impl Harm {
     }
 }
 
-impl Whom {
+impl Targets {
     /// They suffer this.
     pub(super) fn suffer(self, fault: NodeFault) -> Harm {
         Harm::ToNodes { fault, aim: self.aim.unwrap_or_default(), count: self.count }
@@ -413,7 +417,7 @@ static DELAY: FaultField = FaultField {
     form: FieldForm::Time,
 };
 
-fn partition(values: &FaultValues, whom: Whom) -> Result<Harm, Nonsense> {
+fn partition(values: &FaultValues, whom: Targets) -> Result<Harm, InvalidFault> {
     let way = values.word(&WAY).and_then(Way::of).unwrap_or_default();
     let from = values.word(&FROM).and_then(CutFrom::of);
     let Some(sides) = values.sides(&SIDES) else {
@@ -421,7 +425,7 @@ fn partition(values: &FaultValues, whom: Whom) -> Result<Harm, Nonsense> {
         return Ok(whom.suffer(NodeFault::Partition { from, way }));
     };
     if from.is_some() {
-        return Err(Nonsense::new(
+        return Err(InvalidFault::new(
             "`sides` says who is cut off from whom",
             "leave out `from`; `clients` may stand among the names",
         ));
@@ -462,13 +466,13 @@ impl FaultKind {
     /// Nothing is given that this word, of a fault or a repair, does not take.
     ///
     /// # Errors
-    /// [`Nonsense`] that names what is for another.
-    pub fn fit(word: &str, values: &FaultValues) -> Result<(), Nonsense> {
+    /// [`InvalidFault`] that names what is for another.
+    pub fn fit(word: &str, values: &FaultValues) -> Result<(), InvalidFault> {
         let given = FaultKind::fields().filter(|(field, _)| values.get(field).is_some());
         let alien = given.into_iter().find(|(_, of)| of.word != word);
         alien.map_or(Ok(()), |(field, of)| {
             let message = format!("`{}` says nothing about `{word}`", field.key);
-            Err(Nonsense::new(message, format!("it is for `{}`", of.word)))
+            Err(InvalidFault::new(message, format!("it is for `{}`", of.word)))
         })
     }
 

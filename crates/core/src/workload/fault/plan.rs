@@ -1,13 +1,13 @@
-//! A fault of a phase: what is done, to whom, when, and when it is put right again. Nonsense is refused
+//! A fault of a phase: what is done, to whom, when, and when it is put right again. What is no fault is refused
 //! where it is read, from a suite or from the plan of a result.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::aim::{NodeSelector, Whom};
+use super::aim::{NodeSelector, Targets};
 use super::kind::{FaultKind, Harm};
-use super::values::{FaultValues, Nonsense};
+use super::values::{FaultValues, InvalidFault};
 
 /// What must be so before a fault is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,18 +49,18 @@ impl FaultPlan {
     /// As it is, if its times go together.
     ///
     /// # Errors
-    /// [`Nonsense`] if there is nothing to repair, or it would come again before it was repaired.
-    pub fn checked(self) -> Result<FaultPlan, Nonsense> {
+    /// [`InvalidFault`] if there is nothing to repair, or it would come again before it was repaired.
+    pub fn checked(self) -> Result<FaultPlan, InvalidFault> {
         let kind = self.kind();
         let lasts = kind.repair.is_some();
         if self.repair.is_some() && !lasts {
             let message = format!("after `{}` there is nothing to repair", kind.word);
-            return Err(Nonsense::new(message, "leave out `repair`"));
+            return Err(InvalidFault::new(message, "leave out `repair`"));
         }
         let again = self.every.filter(|_| lasts);
         if again.is_some_and(|every| self.repair.is_none_or(|repair| repair >= every)) {
             let message = format!("`{}` cannot come again before it was repaired", kind.word);
-            return Err(Nonsense::new(message, "give a `repair` shorter than `every`"));
+            return Err(InvalidFault::new(message, "give a `repair` shorter than `every`"));
         }
         Ok(self)
     }
@@ -101,9 +101,9 @@ impl TryFrom<Written> for FaultPlan {
         let Written { kind, aim, count, when, at, repair, every, spread, network } = written;
         let kind = FaultKind::of(&kind).ok_or_else(|| format!("`{kind}` is not a fault"))?;
         // An aim is always written.
-        let whom = Whom { aim: Some(aim).filter(|aim| *aim != NodeSelector::default()), count };
+        let whom = Targets { aim: Some(aim).filter(|aim| *aim != NodeSelector::default()), count };
         let harm = Harm::new(kind, &network.given(), whom);
         harm.and_then(|harm| FaultPlan { harm, when, at, repair, every, spread }.checked())
-            .map_err(|nonsense| nonsense.message)
+            .map_err(|invalid| invalid.message)
     }
 }

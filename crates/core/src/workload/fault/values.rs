@@ -1,5 +1,5 @@
 //! What is written with a fault beside to whom and when it is done, wherever it is written: in a suite,
-//! on the command line, in the plan of a result. And what is said of nonsense.
+//! on the command line, in the plan of a result. And what is said of what is no fault.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -177,7 +177,7 @@ impl FaultValues {
 
 /// Why something is no fault.
 #[derive(Clone, Debug)]
-pub struct Nonsense {
+pub struct InvalidFault {
     /// What is wrong, in one sentence without a stop.
     pub message: String,
     advice: String,
@@ -185,15 +185,15 @@ pub struct Nonsense {
     missing: &'static [&'static FaultField],
 }
 
-impl Nonsense {
-    pub(super) fn new(message: impl Into<String>, advice: impl Into<String>) -> Nonsense {
-        Nonsense { message: message.into(), advice: advice.into(), missing: &[] }
+impl InvalidFault {
+    pub(super) fn new(message: impl Into<String>, advice: impl Into<String>) -> InvalidFault {
+        InvalidFault { message: message.into(), advice: advice.into(), missing: &[] }
     }
 
     /// `word` does not say how much; one of these would.
-    pub(super) fn how_much(word: &str, missing: &'static [&'static FaultField]) -> Nonsense {
+    pub(super) fn how_much(word: &str, missing: &'static [&'static FaultField]) -> InvalidFault {
         let message = format!("`{word}` does not say how much");
-        Nonsense { missing, ..Nonsense::new(message, "") }
+        InvalidFault { missing, ..InvalidFault::new(message, "") }
     }
 
     /// What to do; `write` shows how a field is written there.

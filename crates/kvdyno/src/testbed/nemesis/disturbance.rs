@@ -11,7 +11,7 @@ use kvdyno_report::result::{FaultResult, SteeredResult, UnaskedNode};
 
 use super::super::NodeProcesses;
 use super::super::asked::Asked;
-use super::{Deed, Deeds, Heard, LookBack, Nemesis, News};
+use super::{Deeds, Heard, LookBack, ManualAction, Nemesis, News};
 use crate::steering::{OrderRefused, WaitingOrder};
 use crate::testbed::shared_keeper::{SharedKeeper, lock};
 
@@ -104,7 +104,7 @@ impl<'a> Disturbance<'a> {
     }
 
     /// Somebody wants something done to the testbed: hands it on to who does it.
-    pub fn by_hand(&mut self, deed: Deed, asked: WaitingOrder) {
+    pub fn by_hand(&mut self, action: ManualAction, asked: WaitingOrder) {
         let (Some(keeper), Some((_, start)), true) =
             (self.keeper, &self.asked, self.around.is_ours)
         else {
@@ -114,7 +114,7 @@ impl<'a> Disturbance<'a> {
             (Nemesis::start(keeper, self.around, self.phase, *start), *start)
         });
         // Where nobody hears it, whoever asked learns that the phase is over.
-        let _ = nemesis.heard.send(Heard::ByHand(Box::new((deed, asked))));
+        let _ = nemesis.heard.send(Heard::ByHand(Box::new((action, asked))));
     }
 
     /// When the first fault was begun, if one was.

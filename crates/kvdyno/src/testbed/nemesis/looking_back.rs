@@ -9,8 +9,8 @@ use kvdyno_core::measure::{Nanos, now};
 use kvdyno_core::verify::{Ledger, Presence};
 use kvdyno_report::result::LookedBackResult;
 
-use super::super::mending::State;
-use super::{Hand, IDLE, Task};
+use super::super::recovery_wait::State;
+use super::{FaultExecutor, IDLE, Task};
 
 /// Most records that are looked for after a cut: the newest.
 pub(super) const MOST: usize = 10_000;
@@ -52,10 +52,10 @@ pub(super) struct Stretch {
     absent: Vec<u64>,
 }
 
-impl Hand {
+impl FaultExecutor {
     /// Looks for what the last cut of power met, once every node and copy is back.
     pub(super) fn look_back(&mut self) {
-        let is_back = self.mending.state() == State::Whole
+        let is_back = self.recovery.state() == State::Whole
             && !self.agenda.iter().any(|(_, task)| matches!(task, Task::Repair(_)));
         let until_next = self
             .next()

@@ -51,7 +51,7 @@ async fn of_cluster(store: &RedisStore, cluster: &Arc<Cluster>) -> Answer<Copies
             topology: Topology::Cluster(cluster),
             learned: store.learned.clone(),
             sent: Arc::default(),
-            lives: Arc::default(),
+            incarnations: Arc::default(),
         };
         let place = move |key: &[u8]| Some(map.holder(key, number)?.name());
         NodeCopy { name, store: BoxedStore::new(copy), place: Some(Box::new(place)) }
@@ -69,7 +69,7 @@ fn placed(store: &RedisStore, node: Endpoint, access: Arc<Access>) -> RedisStore
         topology: Topology::Single(node),
         learned: store.learned.clone(),
         sent: Arc::default(),
-        lives: Arc::default(),
+        incarnations: Arc::default(),
     }
 }
 
@@ -89,8 +89,13 @@ pub(super) fn stronger(store: &RedisStore) -> Vec<(BoxedStore, String)> {
         _ => store.access.clone(),
     };
     let learned = store.learned.clone();
-    let primary =
-        RedisStore { access, topology, learned, sent: Arc::default(), lives: Arc::default() };
+    let primary = RedisStore {
+        access,
+        topology,
+        learned,
+        sent: Arc::default(),
+        incarnations: Arc::default(),
+    };
     vec![(BoxedStore::new(primary), "of the primary".to_owned())]
 }
 

@@ -56,24 +56,24 @@ fn of_a_tiny_phase_nothing_is_said_that_cannot_be_known() {
 #[test]
 fn a_reason_speaks_from_its_least_on() {
     let told = |phase: &Phase, name: &str| phase.reasons().iter().any(|r| r.name() == name);
-    let least = |number: u64, of: Basis, name: &str, phase: &dyn Fn(u64) -> Phase| {
+    let least = |number: u64, of: SampleUnit, name: &str, phase: &dyn Fn(u64) -> Phase| {
         assert!(!told(&phase(number - 1), name), "{name} on {} {of:?}", number - 1);
         assert!(told(&phase(number), name), "{name} on {number} {of:?}");
     };
     let ms = 1_000_000;
-    least(100, Basis::ThreadTime, "client-limited", &|n| tiny(9, n * ms));
-    least(100, Basis::Ticks, "disturbed", &|n| tiny(9, n * 10 * ms));
-    least(100, Basis::Sends, "late-sends", &|n| tiny(n, 10 * ms));
-    least(100, Basis::Operations, "littles-law", &|n| tiny(n, 10 * ms));
-    least(10, Basis::Due, "missed-schedule", &|n| tiny(n, 10 * ms));
+    least(100, SampleUnit::ThreadTime, "client-limited", &|n| tiny(9, n * ms));
+    least(100, SampleUnit::Ticks, "disturbed", &|n| tiny(9, n * 10 * ms));
+    least(100, SampleUnit::Sends, "late-sends", &|n| tiny(n, 10 * ms));
+    least(100, SampleUnit::Operations, "littles-law", &|n| tiny(n, 10 * ms));
+    least(10, SampleUnit::Due, "missed-schedule", &|n| tiny(n, 10 * ms));
     let in_process = |n: u64| {
         let mut phase = tiny(n, 10 * ms);
         phase.threading = Threading::InProcess;
         phase.plan.groups[0].arrival = Arrival::Closed;
         phase
     };
-    least(10_000, Basis::Operations, "harness-share", &in_process);
-    least(100, Basis::Ticks, "other-load", &|n| Phase {
+    least(10_000, SampleUnit::Operations, "harness-share", &in_process);
+    least(100, SampleUnit::Ticks, "other-load", &|n| Phase {
         threading: Threading::InProcess,
         ..tiny(9, n * 10 * ms)
     });

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::values::{FaultField, FaultValues, FieldForm, Nonsense};
+use super::super::values::{FaultField, FaultValues, FieldForm, InvalidFault};
 use super::repair::{DiskTrouble, Repair};
-use super::{Fate, FaultKind, Needs, NodeFault};
+use super::{FaultKind, Needs, NodeFault, ProcessOutcome};
 
 /// What a cut of power takes beside what the system has not handed to the disk yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -192,7 +192,7 @@ pub static DISK_LIES: FaultKind = FaultKind {
     help: "Let its disk answer flushes and not do them",
     fields: &[],
     needs: Needs::Device,
-    fate: Fate::Untouched,
+    fate: ProcessOutcome::Untouched,
     repair: Some(Repair::Mend(DiskTrouble::Lies)),
     makes: |_, whom| Ok(whom.suffer(NodeFault::disk(Misbehaviour::Lies))),
 };
@@ -203,11 +203,11 @@ pub static DISK_SLOW: FaultKind = FaultKind {
     help: "Let each write and flush of its disk take longer",
     fields: &[&LATENCY],
     needs: Needs::Device,
-    fate: Fate::Untouched,
+    fate: ProcessOutcome::Untouched,
     repair: Some(Repair::Mend(DiskTrouble::Slow)),
     makes: |values, whom| match values.time(&LATENCY).filter(|longer| !longer.is_zero()) {
         Some(longer) => Ok(whom.suffer(NodeFault::disk(Misbehaviour::Slow(longer)))),
-        None => Err(Nonsense::how_much(DISK_SLOW.word, DISK_SLOW.fields)),
+        None => Err(InvalidFault::how_much(DISK_SLOW.word, DISK_SLOW.fields)),
     },
 };
 
@@ -217,7 +217,7 @@ pub static DISK_STALL: FaultKind = FaultKind {
     help: "Let its disk answer nothing until it is mended",
     fields: &[],
     needs: Needs::Device,
-    fate: Fate::Untouched,
+    fate: ProcessOutcome::Untouched,
     repair: Some(Repair::Mend(DiskTrouble::Stall)),
     makes: |_, whom| Ok(whom.suffer(NodeFault::disk(Misbehaviour::Stall))),
 };
@@ -228,7 +228,7 @@ pub static DISK_ERROR: FaultKind = FaultKind {
     help: "Let its disk refuse what it is asked for (EIO)",
     fields: &[&REFUSES],
     needs: Needs::Device,
-    fate: Fate::Untouched,
+    fate: ProcessOutcome::Untouched,
     repair: Some(Repair::Mend(DiskTrouble::Error)),
     makes: |values, whom| {
         let of = Access::of(values, &REFUSES);
@@ -242,7 +242,7 @@ pub static BIT_ROT: FaultKind = FaultKind {
     help: "Flip bits of what its disk stores or reads",
     fields: &[&ROTS, &SHARE],
     needs: Needs::Device,
-    fate: Fate::Untouched,
+    fate: ProcessOutcome::Untouched,
     repair: Some(Repair::Mend(DiskTrouble::Rot)),
     makes: |values, whom| {
         let share = values.number(&SHARE).unwrap_or(USUAL_ROT);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fate, LOSSY, PARTITION, SLOW};
+use super::{LOSSY, PARTITION, ProcessOutcome, SLOW};
 
 /// What puts right what a fault did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,8 +58,8 @@ impl DiskTrouble {
     }
 
     /// The node's process after the repair.
-    fn fate(self) -> Fate {
-        if self.renews() { Fate::Renewed } else { Fate::Untouched }
+    fn fate(self) -> ProcessOutcome {
+        if self.renews() { ProcessOutcome::Renewed } else { ProcessOutcome::Untouched }
     }
 }
 
@@ -106,11 +106,11 @@ impl Repair {
 
     /// What becomes of the node's process.
     #[must_use]
-    pub fn fate(self) -> Fate {
+    pub fn fate(self) -> ProcessOutcome {
         match self {
-            Repair::Start => Fate::Renewed,
-            Repair::Resume => Fate::Resumed,
-            Repair::Heal(_) | Repair::FreeDisk => Fate::Untouched,
+            Repair::Start => ProcessOutcome::Renewed,
+            Repair::Resume => ProcessOutcome::Resumed,
+            Repair::Heal(_) | Repair::FreeDisk => ProcessOutcome::Untouched,
             Repair::Mend(trouble) => trouble.fate(),
         }
     }

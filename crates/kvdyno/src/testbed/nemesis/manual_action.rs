@@ -9,40 +9,42 @@ use kvdyno_core::workload::fault::FaultPlan;
 use kvdyno_report::events::Event;
 use kvdyno_report::result::{FaultResult, SteeredResult};
 
-use super::{Hand, Task};
+use super::{FaultExecutor, Task};
 use crate::steering::{OrderRefused, SteeringAnswer, WaitingOrder};
 
 /// What is wanted.
 #[derive(Clone, Debug)]
-pub enum Deed {
+pub enum ManualAction {
     /// This fault, at once.
     Fault(Box<FaultPlan>),
     /// Whatever is broken is put right.
     Repair,
 }
 
-impl Hand {
+impl FaultExecutor {
     /// Does what was asked for, and tells what came of it.
-    pub(super) fn take(&mut self, (deed, asked): (Deed, WaitingOrder)) {
+    pub(super) fn take(&mut self, (action, asked): (ManualAction, WaitingOrder)) {
         let answer = match self.is_over.load(Ordering::Relaxed) {
             true => Err(OrderRefused::PhaseOver),
-            false => self.do_by_hand(deed),
+            false => self.do_by_hand(action),
         };
         asked.answer(answer);
     }
 
-    fn do_by_hand(&mut self, deed: Deed) -> SteeringAnswer {
+    fn do_by_hand(&mut self, action: ManualAction) -> SteeringAnswer {
         let (began, known) = (now(), self.done.len());
-        let what = match deed {
-            Deed::Fault(fault) => {
+        let what = match action {
+            ManualAction::Fault(fault) => {
                 let number = self.faults.len();
                 self.faults.push((*fault).clone());
                 self.begun.insert(number);
                 self.fault(number, &fault);
                 "fault"
             }
-            Deed::Repair if !self.repair_at_once() => return Err(OrderRefused::NothingBroken),
-            Deed::Repair => "repair",
+            ManualAction::Repair if !self.repair_at_once() => {
+                return Err(OrderRefused::NothingBroken);
+            }
+            ManualAction::Repair => "repair",
         };
         let done = &self.done[known..];
         let said = in_words(done);

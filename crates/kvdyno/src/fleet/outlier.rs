@@ -39,7 +39,7 @@ pub struct ComparedAgent<'a> {
 
 /// An agent unlike the others.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Unlike {
+pub struct Outlier {
     /// Which.
     pub agent: usize,
     /// In what.
@@ -54,7 +54,7 @@ pub struct Unlike {
 
 /// The agent that is most unlike the others, if one is. In an `open` phase what falls due is given; else each client
 /// does what it can.
-pub fn unlike(agents: &[ComparedAgent<'_>], open: bool) -> Option<Unlike> {
+pub fn unlike(agents: &[ComparedAgent<'_>], open: bool) -> Option<Outlier> {
     if agents.len() < AGENTS {
         return None;
     }
@@ -77,7 +77,7 @@ pub fn unlike(agents: &[ComparedAgent<'_>], open: bool) -> Option<Unlike> {
     let behind: Vec<bool> = carried.iter().map(|own| *own < middle_carried * NOT_BEHIND).collect();
 
     let slow = find(&times_of_p99s(&all), &as_others);
-    let slow = slow.map(|found| Unlike { figure: AgentFigure::P99, ..found });
+    let slow = slow.map(|found| Outlier { figure: AgentFigure::P99, ..found });
     let reached = courses.iter().map(|course| course.reached() >> doublings).min().unwrap_or(0);
     slow.or_else(|| {
         // What comes after the first has ended is not compared.
@@ -87,7 +87,7 @@ pub fn unlike(agents: &[ComparedAgent<'_>], open: bool) -> Option<Unlike> {
             true => (times_behind(&whole), AgentFigure::Backlog),
             false => (times_of_rates(&whole, &scales), AgentFigure::Rate),
         };
-        find(&times, &behind).map(|found| Unlike { figure, ..found })
+        find(&times, &behind).map(|found| Outlier { figure, ..found })
     })
 }
 
@@ -164,7 +164,7 @@ fn sum(stretches: &[AgentStretch]) -> AgentStretch {
 
 /// The agent that was far from the median in most stretches, and in more than chance explains: of `times`, a row a
 /// stretch, those agents whom `judged` says.
-fn find(times: &[Vec<f64>], judged: &[bool]) -> Option<Unlike> {
+fn find(times: &[Vec<f64>], judged: &[bool]) -> Option<Outlier> {
     let stretches = times.len() as u64;
     if times.len() < STRETCHES {
         return None;
@@ -181,7 +181,7 @@ fn find(times: &[Vec<f64>], judged: &[bool]) -> Option<Unlike> {
         let most = unlike as f64 >= MOST * stretches as f64;
         let times = median(times.iter().map(|row| row[agent]).collect());
         let figure = AgentFigure::P99;
-        (most && !explained).then_some(Unlike { agent, figure, unlike, stretches, times })
+        (most && !explained).then_some(Outlier { agent, figure, unlike, stretches, times })
     });
     found.max_by(|a, b| {
         (a.unlike, a.times).partial_cmp(&(b.unlike, b.times)).unwrap_or(Ordering::Equal)

@@ -15,7 +15,7 @@ use crate::target::Target;
 use crate::testbed;
 
 /// A plan and its targets that nothing speaks against.
-pub struct Foreseen {
+pub struct Preflight {
     /// The targets; testbeds with what the plan's faults need of them.
     pub targets: Vec<Target>,
     /// What values are too short to show.
@@ -26,7 +26,11 @@ pub struct Foreseen {
 ///
 /// # Errors
 /// [`Failure`] with the first thing that cannot be.
-pub fn foresee(plan: &Plan, targets: Vec<Target>, config: &RunConfig) -> Result<Foreseen, Failure> {
+pub fn preflight(
+    plan: &Plan,
+    targets: Vec<Target>,
+    config: &RunConfig,
+) -> Result<Preflight, Failure> {
     if config.trials > 1 && config.data == DataPolicy::Reuse {
         return Err(Failure::usage(
             "--trials begins each trial without records, --data reuse keeps them; leave one out",
@@ -36,7 +40,7 @@ pub fn foresee(plan: &Plan, targets: Vec<Target>, config: &RunConfig) -> Result<
     let targets = targets.into_iter().map(|target| fitting(plan, target));
     let targets = targets.collect::<Result<_, Failure>>()?;
     let unseen = if config.verify { stamps::cannot_see(plan)? } else { Vec::new() };
-    Ok(Foreseen { targets, unseen })
+    Ok(Preflight { targets, unseen })
 }
 
 /// The target, if the plan can be carried out on it.

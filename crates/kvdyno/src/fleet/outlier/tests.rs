@@ -30,7 +30,7 @@ fn run(
     seed: u64,
     (agents, intervals, operations): (usize, u32, u64),
     (odd, open): (Odd, bool),
-) -> Option<Unlike> {
+) -> Option<Outlier> {
     let mut random = Random::new(seed, 0);
     let mut courses: Vec<AgentCourse> = (0..agents).map(|_| AgentCourse::default()).collect();
     for interval in 0..intervals {
@@ -57,7 +57,7 @@ fn run(
 fn at_most_one_in_a_hundred_runs_of_equal_agents_names_one() {
     for size in [(4, 9, 200), (3, 30, 50), (8, 14, 50), (16, 30, 20), (3, 20, 210)] {
         let named = (0..100).filter_map(|seed| run(seed, size, (EQUAL, seed % 2 == 0)));
-        let named: Vec<Unlike> = named.collect();
+        let named: Vec<Outlier> = named.collect();
         assert!(named.len() <= 1, "{size:?}: {named:?}");
     }
 }

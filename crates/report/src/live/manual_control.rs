@@ -9,11 +9,11 @@ use crate::result::{StoreRun, TestbedResult};
 
 /// What viewers may steer.
 #[derive(Serialize)]
-pub(super) struct Wheel {
+pub(super) struct ManualControl {
     groups: Vec<SteeredGroup>,
     /// Faults that may be done to its nodes; none without a testbed, and while records are loaded.
     faults: Vec<FaultOffer>,
-    /// Whom they may befall: `any`, and the nodes by their names.
+    /// Nodes that they may befall: `any`, and the nodes by their names.
     nodes: Vec<String>,
 }
 
@@ -44,9 +44,9 @@ struct FieldOffer {
     example: &'static str,
 }
 
-impl Wheel {
+impl ManualControl {
     /// Of a phase that runs, of a store.
-    pub(super) fn of(phase: &LivePhase, store: Option<&StoreRun>) -> Wheel {
+    pub(super) fn of(phase: &LivePhase, store: Option<&StoreRun>) -> ManualControl {
         let testbed = store.and_then(|run| run.testbed.as_ref());
         let testbed = testbed.filter(|testbed| testbed.is_made() && !phase.plan().load);
         let faults = testbed.map(|testbed| {
@@ -62,7 +62,7 @@ impl Wheel {
             }
             names
         });
-        Wheel {
+        ManualControl {
             groups: groups(phase),
             faults: faults.into_iter().flatten().collect(),
             nodes: nodes.unwrap_or_default(),

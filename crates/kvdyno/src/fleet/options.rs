@@ -24,7 +24,7 @@ const MOST: u32 = 1_000;
 
 /// Which agents carry a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AgentsAsked {
+pub enum FleetOptions {
     /// Processes on this machine, this many.
     Local(u32),
     /// This many, which join at this address.
@@ -100,19 +100,19 @@ pub fn refuse_engine_agents(config: &RunConfig, why: &Failure, interrupt: &Inter
     fleet.refuse_all(&format!("the run does not begin: {why}"), patience, interrupt);
 }
 
-impl AgentsAsked {
+impl FleetOptions {
     /// Reads `--agents` and `--listen`.
     ///
     /// # Errors
     /// [`Failure`] if they do not make sense.
-    pub fn read(config: &RunConfig) -> Result<Option<AgentsAsked>, Failure> {
+    pub fn read(config: &RunConfig) -> Result<Option<FleetOptions>, Failure> {
         let (Some(text), listen) = (&config.agents, &config.listen) else { return Ok(None) };
         if let Some((engine, EngineRole::Conductor { others, listen: told })) = placed(config)? {
             let itself = text == AUTO[1];
             let listen = listen.clone().unwrap_or(told);
             let count = others + u32::from(itself);
             return match count <= MOST {
-                true => Ok(Some(AgentsAsked::Placed { count, listen, itself, engine })),
+                true => Ok(Some(FleetOptions::Placed { count, listen, itself, engine })),
                 false => Err(Failure::usage(format!(
                     "--agents {text}: {count} agents are too many; start {MOST} at most"
                 ))),
@@ -132,13 +132,13 @@ impl AgentsAsked {
             ))
         };
         match (text.strip_prefix("local:"), listen) {
-            (Some(count), None) => Ok(Some(AgentsAsked::Local(number(count).ok_or_else(wrong)?))),
+            (Some(count), None) => Ok(Some(FleetOptions::Local(number(count).ok_or_else(wrong)?))),
             (Some(_), Some(_)) => {
                 Err(Failure::usage("--agents local:N starts its agents itself: leave --listen out"))
             }
             (None, Some(listen)) => {
                 let count = number(text).ok_or_else(wrong)?;
-                Ok(Some(AgentsAsked::Joining { count, listen: listen.clone() }))
+                Ok(Some(FleetOptions::Joining { count, listen: listen.clone() }))
             }
             (None, None) => Err(wrong()),
         }
@@ -151,31 +151,31 @@ impl AgentsAsked {
     pub fn check(&self) -> Result<(), Failure> {
         Token::told()?;
         match self {
-            AgentsAsked::Local(_) => Ok(()),
-            AgentsAsked::Joining { listen, .. }
-            | AgentsAsked::Described { listen, .. }
-            | AgentsAsked::Placed { listen, .. } => gathering::bind(listen).map(drop),
+            FleetOptions::Local(_) => Ok(()),
+            FleetOptions::Joining { listen, .. }
+            | FleetOptions::Described { listen, .. }
+            | FleetOptions::Placed { listen, .. } => gathering::bind(listen).map(drop),
         }
     }
 
     /// Returns true if they come by themselves or from other machines.
     pub fn are_waited_for(&self) -> bool {
-        !matches!(self, AgentsAsked::Local(_))
+        !matches!(self, FleetOptions::Local(_))
     }
 
     /// How many they are.
     pub fn count(&self) -> u32 {
         match self {
-            AgentsAsked::Local(count)
-            | AgentsAsked::Joining { count, .. }
-            | AgentsAsked::Placed { count, .. } => *count,
-            AgentsAsked::Described { machines, .. } => machines.len() as u32,
+            FleetOptions::Local(count)
+            | FleetOptions::Joining { count, .. }
+            | FleetOptions::Placed { count, .. } => *count,
+            FleetOptions::Described { machines, .. } => machines.len() as u32,
         }
     }
 }
 
 /// Agents on the machines that a deployment file names.
-fn described(file: &str, listen: Option<&str>) -> Result<AgentsAsked, Failure> {
+fn described(file: &str, listen: Option<&str>) -> Result<FleetOptions, Failure> {
     let machines = load_machines(file).map_err(Failure::usage)?;
     if machines.is_empty() || machines.len() > MOST as usize {
         return Err(Failure::usage(format!(
@@ -188,14 +188,14 @@ fn described(file: &str, listen: Option<&str>) -> Result<AgentsAsked, Failure> {
             "--agents {file}: add --listen HOST:PORT, by which its load machines reach this one"
         )));
     };
-    Ok(AgentsAsked::Described { machines, listen: listen.to_owned() })
+    Ok(FleetOptions::Described { machines, listen: listen.to_owned() })
 }
 
 /// Says what agents cannot carry, before anything is begun.
 ///
 /// # Errors
 /// [`Failure`] in one line.
-pub fn refuse(asked: &AgentsAsked, reads: ReadsFrom, plan: &Plan) -> Result<(), Failure> {
+pub fn refuse(asked: &FleetOptions, reads: ReadsFrom, plan: &Plan) -> Result<(), Failure> {
     let usage = |line: String| Err(Failure::usage(line));
     for phase in &plan.phases {
         if phase.groups.iter().any(|group| group.linearizability) {
@@ -219,7 +219,7 @@ pub fn refuse(asked: &AgentsAsked, reads: ReadsFrom, plan: &Plan) -> Result<(), 
 
 /// Where a run gets its agents from.
 pub struct Fleets {
-    asked: AgentsAsked,
+    asked: FleetOptions,
     reads: ReadsFrom,
     on_lost: OnAgentLost,
     /// Those that have joined, which stay for all stores and trials.
@@ -243,15 +243,15 @@ impl Fleets {
     /// # Errors
     /// [`Failure`] if nobody can join, or the user does not want to wait.
     pub fn gather(
-        asked: AgentsAsked,
+        asked: FleetOptions,
         (reads, on_lost): (ReadsFrom, OnAgentLost),
         wait: Option<Duration>,
         interrupt: &Interrupt,
     ) -> Result<Fleets, Failure> {
         let patience = wait.unwrap_or(PATIENCE);
         let joined = match &asked {
-            AgentsAsked::Local(_) => None,
-            AgentsAsked::Joining { count, listen } => {
+            FleetOptions::Local(_) => None,
+            FleetOptions::Joining { count, listen } => {
                 let told = Token::told()?;
                 let made = told.is_none();
                 let token = told.map_or_else(Token::made, Ok)?;
@@ -260,12 +260,12 @@ impl Fleets {
                 fleet.wait_for_all(interrupt, wait, Some(Vec::new()))?;
                 Some(Arc::new(Mutex::new(fleet)))
             }
-            AgentsAsked::Described { machines, listen } => {
+            FleetOptions::Described { machines, listen } => {
                 let token = Token::told()?.map_or_else(Token::made, Ok)?;
                 let fleet = described::start(machines, listen, &token, interrupt, patience)?;
                 Some(Arc::new(Mutex::new(fleet)))
             }
-            AgentsAsked::Placed { count, listen, itself, engine } => {
+            FleetOptions::Placed { count, listen, itself, engine } => {
                 // An engine's process without a token is refused before.
                 let token = Token::told()?.map_or_else(Token::made, Ok)?;
                 let mut fleet = Fleet::listen(listen, *count, &token)?;

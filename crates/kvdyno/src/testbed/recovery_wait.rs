@@ -19,7 +19,7 @@ type Told = Result<Option<Result<(), String>>, TestbedError>;
 
 /// Repairs whose copies are not whole yet.
 #[derive(Debug, Default)]
-pub struct Mending {
+pub struct RecoveryWait {
     /// Each repair by its number, and when it was begun.
     repairs: Vec<(usize, Nanos)>,
     /// When the last of them was done.
@@ -35,12 +35,12 @@ pub enum State {
     /// Whole, as far as is known.
     Whole,
     /// Something may be missing, and they are looked at.
-    Mending,
+    Recovering,
     /// This was still missing when the limit was over.
     Overdue(String),
 }
 
-impl Mending {
+impl RecoveryWait {
     /// These repairs were done just now; they were begun at `began`.
     pub fn begin(&mut self, repairs: Range<usize>, began: Nanos) {
         self.repairs.extend(repairs.map(|number| (number, began)));
@@ -58,7 +58,7 @@ impl Mending {
         match (self.since, self.overdue) {
             (None, _) => State::Whole,
             (Some(_), true) => State::Overdue(self.missing.clone()),
-            (Some(_), false) => State::Mending,
+            (Some(_), false) => State::Recovering,
         }
     }
 
@@ -84,13 +84,13 @@ impl Mending {
         match told {
             // A keeper that is gone is told of where it is given orders.
             Ok(None) | Err(_) => {
-                *self = Mending::default();
+                *self = RecoveryWait::default();
                 None
             }
             Ok(Some(Ok(()))) => {
                 // What came too late was told already.
                 let decided = (!self.overdue).then(|| self.decided(true));
-                *self = Mending::default();
+                *self = RecoveryWait::default();
                 decided
             }
             Ok(Some(Err(missing))) => {
@@ -128,42 +128,42 @@ mod tests {
 
     #[test]
     fn a_repair_counts_until_copies_are_whole() {
-        let mut mending = Mending::default();
-        assert_eq!((mending.state(), mending.next_look()), (State::Whole, None));
-        mending.begin(3..5, now());
-        assert_eq!(mending.state(), State::Mending);
-        assert_eq!(mending.hear(missing()), None);
-        let told = mending.waits();
+        let mut recovery = RecoveryWait::default();
+        assert_eq!((recovery.state(), recovery.next_look()), (State::Whole, None));
+        recovery.begin(3..5, now());
+        assert_eq!(recovery.state(), State::Recovering);
+        assert_eq!(recovery.hear(missing()), None);
+        let told = recovery.waits();
         assert_eq!(told.as_deref(), Some("copies are not whole: n-2 is behind, 0 of 60 s"));
-        assert!(mending.next_look().is_some_and(|next| next > Duration::ZERO));
-        let (repairs, whole) = mending.hear(Ok(Some(Ok(())))).unwrap();
+        assert!(recovery.next_look().is_some_and(|next| next > Duration::ZERO));
+        let (repairs, whole) = recovery.hear(Ok(Some(Ok(())))).unwrap();
         assert_eq!(repairs, [3, 4]);
         assert!(whole.iter().all(|whole| whole.after_ns == Some(whole.watched_ns)));
-        assert_eq!((mending.state(), mending.next_look()), (State::Whole, None));
-        assert_eq!(mending.waits(), None);
+        assert_eq!((recovery.state(), recovery.next_look()), (State::Whole, None));
+        assert_eq!(recovery.waits(), None);
     }
 
     #[test]
     fn after_the_limit_the_next_fault_is_told_as_a_second_one() {
-        let mut mending = Mending::default();
-        mending.begin(0..1, now());
-        mending.since = Instant::now().checked_sub(LIMIT + Duration::from_secs(1));
-        let (repairs, whole) = mending.hear(missing()).unwrap();
+        let mut recovery = RecoveryWait::default();
+        recovery.begin(0..1, now());
+        recovery.since = Instant::now().checked_sub(LIMIT + Duration::from_secs(1));
+        let (repairs, whole) = recovery.hear(missing()).unwrap();
         assert_eq!((repairs, whole[0].after_ns), (vec![0], None));
         assert_eq!(whole[0].missing, "n-2 is behind");
-        assert_eq!(mending.overdue().as_deref(), Some("n-2 is behind"));
-        assert_eq!(mending.next_look(), None, "nobody waits any more");
-        assert_eq!(mending.waits(), None);
+        assert_eq!(recovery.overdue().as_deref(), Some("n-2 is behind"));
+        assert_eq!(recovery.next_look(), None, "nobody waits any more");
+        assert_eq!(recovery.waits(), None);
         // Asked once more when the fault is due: whole by then, and the figure stays as it was told.
-        assert_eq!(mending.hear(Ok(Some(Ok(())))), None);
-        assert_eq!(mending.overdue(), None);
+        assert_eq!(recovery.hear(Ok(Some(Ok(())))), None);
+        assert_eq!(recovery.overdue(), None);
     }
 
     #[test]
     fn servers_that_cannot_tell_hold_nothing_up() {
-        let mut mending = Mending::default();
-        mending.begin(0..1, now());
-        assert_eq!(mending.hear(Ok(None)), None);
-        assert_eq!(mending.state(), State::Whole);
+        let mut recovery = RecoveryWait::default();
+        recovery.begin(0..1, now());
+        assert_eq!(recovery.hear(Ok(None)), None);
+        assert_eq!(recovery.state(), State::Whole);
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::join_all;
 
-use crate::lives::{Life, Told};
+use crate::incarnations::{Incarnation, Told};
 use crate::rest;
 use crate::wire::{Dialogue, Endpoint};
 
@@ -15,10 +15,10 @@ const BEGIN: &str = "process_start_time_seconds ";
 
 /// Asks every member; `None` of one that does not tell.
 pub(super) async fn told(members: &[Endpoint]) -> Told {
-    join_all(members.iter().map(async |member| (member.name(), life(member).await))).await
+    join_all(members.iter().map(async |member| (member.name(), incarnation(member).await))).await
 }
 
-async fn life(member: &Endpoint) -> Option<Life> {
+async fn incarnation(member: &Endpoint) -> Option<Incarnation> {
     let request = format!("GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", member.name());
     let asked = member.bounded(async {
         Dialogue::open(member).await?.ask::<rest::Wire>(request.as_bytes()).await
@@ -26,15 +26,15 @@ async fn life(member: &Endpoint) -> Option<Life> {
     let (reply, answer) = asked.await.ok()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
     let page = rest::codec::body(&answer, &reply);
-    life_in(&String::from_utf8_lossy(&page), now).filter(|_| reply.status == 200)
+    incarnation_in(&String::from_utf8_lossy(&page), now).filter(|_| reply.status == 200)
 }
 
 /// The same clock is looked at each time, so that it need not be the member's. The time of its begin is read off
-/// its machine's clock at each look, so that it may change a little, and is no name of its life.
-fn life_in(page: &str, now: Duration) -> Option<Life> {
+/// its machine's clock at each look, so that it may change a little, and is no name of its incarnation.
+fn incarnation_in(page: &str, now: Duration) -> Option<Incarnation> {
     let begin: f64 = page.lines().find_map(|line| line.strip_prefix(BEGIN))?.trim().parse().ok()?;
     let up = Duration::try_from_secs_f64(now.as_secs_f64() - begin).ok()?;
-    Some(Life { id: String::new(), up: Some(up) })
+    Some(Incarnation { id: String::new(), up: Some(up) })
 }
 
 #[cfg(test)]
@@ -47,9 +47,11 @@ mod tests {
                     # TYPE process_start_time_seconds gauge\n\
                     process_start_time_seconds 1.7000000005e+09\n\
                     process_virtual_memory_bytes 1.0753101824e+10\n";
-        let up = |now| life_in(page, Duration::from_secs(now)).and_then(|life| life.up);
+        let up = |now| {
+            incarnation_in(page, Duration::from_secs(now)).and_then(|incarnation| incarnation.up)
+        };
         assert_eq!(up(1_700_000_090), Some(Duration::from_millis(89_500)));
         assert_eq!(up(1_699_999_999), None, "its clock goes before this one");
-        assert_eq!(life_in("404 page not found\n", Duration::MAX), None);
+        assert_eq!(incarnation_in("404 page not found\n", Duration::MAX), None);
     }
 }

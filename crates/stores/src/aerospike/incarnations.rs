@@ -6,7 +6,7 @@ use aerospike::Client;
 
 use super::namespace::policy;
 use super::options::AerospikeOptions;
-use crate::lives::{Life, Told};
+use crate::incarnations::{Incarnation, Told};
 
 /// `name=value` pairs with semicolons between them.
 const COMMAND: &str = "statistics";
@@ -16,17 +16,17 @@ pub(super) async fn told(client: &Client, options: &AerospikeOptions) -> Told {
     let mut all = Told::new();
     for node in client.nodes() {
         let said = node.info(&policy(options), &[COMMAND]).await.ok();
-        let life = said.and_then(|said| life_in(said.get(COMMAND)?));
-        all.push((node.address().to_owned(), life));
+        let incarnation = said.and_then(|said| incarnation_in(said.get(COMMAND)?));
+        all.push((node.address().to_owned(), incarnation));
     }
     all
 }
 
-/// A node has no number for each of its lives.
-fn life_in(statistics: &str) -> Option<Life> {
+/// A node has no number for each of its incarnations.
+fn incarnation_in(statistics: &str) -> Option<Incarnation> {
     let pairs = statistics.split(';').filter_map(|pair| pair.split_once('='));
     let seconds = pairs.into_iter().find(|(name, _)| *name == "uptime")?.1.trim().parse().ok()?;
-    Some(Life { id: String::new(), up: Some(Duration::from_secs(seconds)) })
+    Some(Incarnation { id: String::new(), up: Some(Duration::from_secs(seconds)) })
 }
 
 #[cfg(test)]
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn a_node_tells_for_how_long_it_is_up() {
-        let up = |text: &str| life_in(text).and_then(|life| life.up);
+        let up = |text: &str| incarnation_in(text).and_then(|incarnation| incarnation.up);
         let told = "failed_best_practices=false;cluster_size=3;uptime=1702;time_since_rebalance=9";
         assert_eq!(up(told), Some(Duration::from_secs(1702)));
         assert_eq!((up("ERROR:4:unrecognized command"), up("process_uptime=3")), (None, None));

@@ -14,14 +14,14 @@ use kvdyno_report::events::stream::Stream;
 use kvdyno_report::result::SteeredResult;
 
 use crate::steering::{OrderRefused, Steering, SteeringOrder};
-use crate::testbed::{Deed, Disturbance};
+use crate::testbed::{Disturbance, ManualAction};
 
 /// Until an order is known to all workers of this process, and of agents.
 const NOTICE: Duration = Duration::from_millis(100);
 const NOTICE_OF_AGENTS: Duration = Duration::from_millis(500);
 
 /// Who may steer a phase.
-pub(super) struct Wheel<'a> {
+pub(super) struct ManualControl<'a> {
     pub steering: Option<&'a Steering>,
     pub job: Arc<Job>,
     /// Agents that carry it; none: this process does.
@@ -38,10 +38,10 @@ enum CarriedOut {
     /// It was done, in words.
     Done(SteeredResult, String),
     /// It is for those who have the testbed in hand.
-    HandedOn(Deed),
+    HandedOn(ManualAction),
 }
 
-impl Wheel<'_> {
+impl ManualControl<'_> {
     /// The phase begins: what is to be repeated is known.
     pub fn begin(&mut self, plan: &PhasePlan) {
         for (number, group) in plan.groups.iter().enumerate() {
@@ -68,7 +68,7 @@ impl Wheel<'_> {
                     self.done.push(steered);
                     asked.answer(Ok(text));
                 }
-                Ok(CarriedOut::HandedOn(deed)) => disturbance.by_hand(deed, asked),
+                Ok(CarriedOut::HandedOn(action)) => disturbance.by_hand(action, asked),
                 Err(why) => asked.answer(Err(why)),
             }
         }
@@ -99,9 +99,9 @@ impl Wheel<'_> {
             _ if !self.is_planned => Err(OrderRefused::NotPlanned),
             SteeringOrder::Rate { group, rate } => self.change_rate(*group, rate),
             SteeringOrder::Fault { fault } => {
-                Ok(CarriedOut::HandedOn(Deed::Fault(Box::new(fault_at_once(fault)?))))
+                Ok(CarriedOut::HandedOn(ManualAction::Fault(Box::new(fault_at_once(fault)?))))
             }
-            SteeringOrder::Repair => Ok(CarriedOut::HandedOn(Deed::Repair)),
+            SteeringOrder::Repair => Ok(CarriedOut::HandedOn(ManualAction::Repair)),
         }
     }
 
@@ -127,7 +127,7 @@ impl Wheel<'_> {
 }
 
 /// Nobody waits for an answer when the phase is over.
-impl Drop for Wheel<'_> {
+impl Drop for ManualControl<'_> {
     fn drop(&mut self) {
         while let Some(asked) = self.steering.and_then(Steering::next) {
             asked.answer(Err(OrderRefused::PhaseOver));
