@@ -481,6 +481,9 @@ pub struct RerunArguments {
     /// Folder for the new result [default: a new one under kvdyno-results/].
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// What to do with records of the dataset that are in the store already [default: as the run did].
+    #[arg(long, value_enum)]
+    pub data: Option<DataPolicy>,
 }
 
 /// `kvdyno check`.

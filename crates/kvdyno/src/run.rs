@@ -130,7 +130,8 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
         });
     }
     // A result is of one trial.
-    let config = RunConfig { trials: 1, ..recorded };
+    let data = arguments.data.unwrap_or(recorded.data);
+    let config = RunConfig { trials: 1, data, ..recorded };
     let output = OutputArguments { out: arguments.out.clone(), ..OutputArguments::default() };
     if let Some(conductor) = conductor_to_join(&config)? {
         return agent_of_engine(&conductor, config.wait);

@@ -202,14 +202,14 @@ impl<'a> Session<'a> {
     }
 
     /// Begins to look for other runs at the same records, and to tell them of this one if it writes any. None where nobody
-    /// else reaches the store: one in this process, or a testbed of the run's own; nor where nothing is judged.
+    /// else reaches the store: one in this process, or a testbed of the run's own; nor where nothing is judged or written.
     fn heartbeat(&self) -> Option<Heartbeat> {
         let is_shared = self.keeper.is_none()
             && self.store.threading() == Threading::Networked
             && diagnosis::names_servers(&self.url);
         let writes = existing::writes(self.options.plan, self.existing != Existing::All);
         let begin = || Heartbeat::begin(self.store.clone(), &self.context, writes);
-        (is_shared && self.options.verify).then(begin)
+        (is_shared && (self.options.verify || writes)).then(begin)
     }
 
     /// A phase that this store is spared, and why.

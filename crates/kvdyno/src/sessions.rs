@@ -60,14 +60,19 @@ pub fn end_session(number: u32) {
     locked(&HELD).remove(&number);
 }
 
-/// Keeps those writers whose runs were seen to go on since this process drew its last number.
-pub fn keep_proven(writers: &mut Vec<OtherWriter>) {
+/// Keeps those writers whose runs were seen to go on since this process drew its last number. Returns how many reads found
+/// values of those that are not kept and began before the run of session `ours`: these runs were over.
+pub fn keep_proven(writers: &mut Vec<OtherWriter>, ours: u32) -> u64 {
     if writers.is_empty() {
-        return;
+        return 0;
     }
     look();
     let seen = locked(&SEEN);
+    let is_earlier = |writer: &&OtherWriter| ours.wrapping_sub(writer.session) as i32 > 0;
+    let over = writers.iter().filter(|writer| !seen.contains(&writer.session)).filter(is_earlier);
+    let reads = over.map(|writer| writer.reads).sum();
     writers.retain(|writer| seen.contains(&writer.session));
+    reads
 }
 
 /// Nobody else on this machine has the number, nor will while it is held. Where the system has no such names, that is
@@ -134,8 +139,9 @@ mod tests {
         let listener = UnixListener::bind_addr(&name).unwrap();
         let found = [before, now, other, other + 1];
         let mut writers = found.map(|session| OtherWriter { session, reads: 1 }).to_vec();
-        keep_proven(&mut writers);
+        let over = keep_proven(&mut writers, now);
         drop(listener);
+        assert_eq!(over, 1, "of a run that was over");
         assert_eq!(writers, [OtherWriter { session: other, reads: 1 }]);
     }
 

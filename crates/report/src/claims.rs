@@ -83,7 +83,7 @@ impl<'a> Judge<'a> {
             says: claim.says.clone(),
             standing: ClaimStatus::of_all(standings),
             conditions,
-            reach: reach(&phases),
+            reach: reach(&phases, self.run),
         }
     }
 
@@ -296,7 +296,7 @@ fn is_of_speed(figure: &ConditionFigure) -> bool {
 }
 
 /// What was done to the store in the phases, and what that proves nothing of.
-fn reach(phases: &[&PhaseResult]) -> String {
+fn reach(phases: &[&PhaseResult], run: &StoreRun) -> String {
     let (mut done, mut ended) = (Vec::<String>::new(), false);
     for fault in phases.iter().flat_map(|phase| &phase.faults) {
         let known = done.contains(&fault.what) || fault.repairs();
@@ -307,7 +307,11 @@ fn reach(phases: &[&PhaseResult]) -> String {
         }
     }
     if done.is_empty() {
-        return "no fault was injected: it says nothing of failures".to_owned();
+        // Of a run that was interrupted the claim may ask about phases that never began.
+        let mut all = run.phases.iter().flat_map(|phase| &phase.faults);
+        let elsewhere = all.any(|fault| fault.error.is_none() && !fault.repairs());
+        let place = if elsewhere { " in the phases that it asks about" } else { "" };
+        return format!("no fault was injected{place}: it says nothing of failures");
     }
     let did = |kind: &FaultKind| {
         let mut faults = phases.iter().flat_map(|phase| &phase.faults);

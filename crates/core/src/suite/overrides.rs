@@ -165,7 +165,8 @@ fn set_load(document: &mut Document, key: &str, value: &str) -> Result<(), Suite
         if let [(first, _), _, ..] = &groups[..] {
             let problem =
                 format!("phase `{name}` has {} groups of clients, each with its own", groups.len());
-            let hint = format!("write --set {name}.{first}.{key}={value}, and so for each");
+            let hint =
+                format!("instead, write --set {name}.{first}.{key}={value}, and so for each");
             let place = Place::Argument(option);
             return Err(SuiteError::new(place, Problem::Conflict(problem), hint));
         }

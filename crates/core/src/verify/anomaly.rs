@@ -171,6 +171,10 @@ pub struct Tally {
     /// that were proven to go on at the same time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_writers: Vec<OtherWriter>,
+    /// Illegal reads that found what this run itself wrote; in a result also those that found what a run wrote that was over:
+    /// no run that goes on can have put it there.
+    #[serde(default)]
+    pub of_no_other: u64,
     /// Writes acknowledged: one for each record, in batches too.
     pub writes_acknowledged: u64,
     /// Writes surely not applied.
@@ -213,6 +217,7 @@ impl Tally {
     /// A value that is not right here: if another run than that of session `ours` wrote it, that is kept.
     #[cold]
     pub(super) fn note_writer(&mut self, seen: Option<SeenStamp>, ours: u32) {
+        self.of_no_other += u64::from(seen.is_some_and(|seen| seen.session() == WriterRun::Ours));
         let is_other = |run| matches!(run, WriterRun::Earlier | WriterRun::Newer);
         if let Some(seen) = seen.filter(|seen| is_other(seen.session())) {
             self.found_of(OtherWriter { session: seen.writer(ours), reads: 1 });
@@ -259,6 +264,7 @@ impl Tally {
             wrong_misses,
             other_run,
             other_writers,
+            of_no_other,
             writes_acknowledged,
             writes_failed,
             writes_indeterminate,
@@ -278,6 +284,7 @@ impl Tally {
         self.wrong_misses += wrong_misses;
         self.other_run += other_run;
         other_writers.iter().for_each(|other| self.found_of(*other));
+        self.of_no_other += of_no_other;
         self.writes_acknowledged += writes_acknowledged;
         self.writes_failed += writes_failed;
         self.writes_indeterminate += writes_indeterminate;

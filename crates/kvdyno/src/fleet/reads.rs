@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadsFrom {
-    /// Each its own: all draw the same operations, and every read is judged in full.
+    /// Each its own; in closed phases also what is dealt to it, judged by what the owners tell.
     Own,
     /// Any: each draws its own operations alone; of another's record only the stamp is judged.
     Anywhere,

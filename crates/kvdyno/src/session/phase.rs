@@ -144,7 +144,9 @@ impl Session<'_> {
         let job = Arc::new(job);
         let sampler = self.sampler(output);
         let (mut measure, told, steered) = self.carry(phase, &job, output)?;
-        keep_proven(&mut measure.tally.other_writers);
+        let ours = self.context.dataset.session;
+        let over = keep_proven(&mut measure.tally.other_writers, ours);
+        measure.tally.of_no_other = measure.tally.of_no_other.saturating_add(over);
         let mut resources = sampler.map(Sampler::stop);
         if let (Some(_), Some(resources)) = (&self.fleet, &mut resources) {
             // Agents on this machine are no other programs, and nobody tells how much they took.

@@ -2,6 +2,7 @@
 //! left of them when it is over, however it ends. It is told how the phase goes, and tells what it does.
 
 mod disturbance;
+mod done;
 mod first_fault;
 mod looking_back;
 mod manual_action;
@@ -22,8 +23,8 @@ use kvdyno_core::workload::fault::{
 use kvdyno_core::workload::{PhasePlan, Random};
 use kvdyno_report::events::Event;
 use kvdyno_report::events::stream::Stream;
-use kvdyno_report::result::{CutResult, FaultResult, MOVE_RECORDS, SteeredResult, mark_dark};
-use kvdyno_testbed::{CutFigures, NodeDescription, Role, TestbedError};
+use kvdyno_report::result::{FaultResult, MOVE_RECORDS, SteeredResult, mark_dark};
+use kvdyno_testbed::{NodeDescription, Role, TestbedError};
 
 use super::NodeProcesses;
 use super::aim::{Aimed, choose, few, sides, wanted};
@@ -32,6 +33,7 @@ use super::recovery_wait::{RecoveryWait, State};
 use super::shared_keeper::{SharedKeeper, lock};
 use crate::steering::WaitingOrder;
 pub use disturbance::{Disturbance, Disturbed, Surroundings};
+use done::{cut_result, failed};
 use first_fault::First;
 pub use looking_back::LookBack;
 use looking_back::Stretch;
@@ -539,57 +541,6 @@ impl FaultExecutor {
     fn since_begin(&self, at: Nanos) -> u64 {
         at.saturating_sub(self.start)
     }
-
-    /// Describes something that was done to a node from `began` to now.
-    fn fault_result(
-        &self,
-        what: &str,
-        node: &str,
-        role: Option<Role>,
-        began: Nanos,
-    ) -> FaultResult {
-        FaultResult {
-            what: what.to_owned(),
-            node: node.to_owned(),
-            role: role.map(|role| role.name().to_owned()),
-            began_ns: self.since_begin(began),
-            ended_ns: self.since_begin(now()),
-            ..FaultResult::default()
-        }
-    }
-
-    /// Something was done, or could not be.
-    fn tell(&mut self, done: FaultResult) {
-        self.events.tell(Event::FaultDone(Box::new(done.clone())));
-        self.done.push(done);
-    }
-
-    /// What could not be done, and why.
-    fn note(
-        &mut self,
-        what: &'static str,
-        aimed: &[(String, Option<Role>)],
-        began: Nanos,
-        (error, failure): (String, ActionFailure),
-    ) {
-        let (error, failure) = (Some(error), Some(failure));
-        let nobody = [(String::new(), None)];
-        for (node, role) in if aimed.is_empty() { &nobody[..] } else { aimed } {
-            let action = self.fault_result(what, node, *role, began);
-            self.tell(FaultResult { error: error.clone(), failure, ..action });
-        }
-    }
-}
-
-/// Why something could not be done, in words and by its kind.
-fn failed(error: &TestbedError) -> (String, ActionFailure) {
-    (error.to_string(), error.failure())
-}
-
-fn cut_result(of: CutFigures) -> CutResult {
-    let CutFigures { frozen_ns, held_within_ns, in_memory, undecided, written, lose } = of;
-    let (lose, looked_back) = (Some(lose), None);
-    CutResult { frozen_ns, held_within_ns, in_memory, undecided, written, lose, looked_back }
 }
 
 /// Faults that are due at `due` come at `later`, and those after them keep their distance: else all that fell due

@@ -107,7 +107,9 @@ impl Args for FaultArguments {
     fn augment_args(command: Command) -> Command {
         let words = words().into_iter().map(|(word, help, fields)| {
             let options = fields.iter().map(|field| option(field));
-            TargetArguments::augment_args(Command::new(word).about(help).args(options))
+            TargetArguments::augment_args(Command::new(word).args(options))
+                .about(help)
+                .long_about(None)
         });
         let command = command.subcommand_required(true).subcommand_value_name("FAULT");
         command.subcommand_help_heading("Faults and repairs").subcommands(words)

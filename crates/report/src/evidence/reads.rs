@@ -16,6 +16,8 @@ pub(super) fn right(history: &History<'_>, at: usize, phase: &PhaseResult) -> Op
     let fault = promised(history.run.store.durability.level);
     let model = FaultModel { fault, disk: Disk::HonoursFlushes, ..FaultModel::default() };
     let mut evidence = Evidence::of(Claimed::ReadsRight, Some(&phase.name), Some(model));
+    // What another run cannot have written it does not excuse.
+    let mut of_no_other = tally.of_no_other;
     for kind in AnomalyKind::ALL {
         // A store that is eventually consistent may be stale.
         if kind == AnomalyKind::Stale && level == Consistency::Eventual {
@@ -23,8 +25,14 @@ pub(super) fn right(history: &History<'_>, at: usize, phase: &PhaseResult) -> Op
         }
         let of_kind = phase.anomalies.iter().filter(|anomaly| anomaly.kind == kind);
         let records: Vec<u64> = of_kind.map(|anomaly| anomaly.record).collect();
-        let (what, count) = (violation(kind), tally.of(kind));
-        match excuse(history, at, kind) {
+        let (what, mut count) = (violation(kind), tally.of(kind));
+        let excuse = excuse(history, at, kind);
+        if excuse == Some(Reason::OtherRun) {
+            let own = count.min(of_no_other);
+            evidence.violate(what, own, &records);
+            (count, of_no_other) = (count - own, of_no_other - own);
+        }
+        match excuse {
             Some(reason) => evidence.excuse(reason, what, count, &records),
             None => evidence.violate(what, count, &records),
         }

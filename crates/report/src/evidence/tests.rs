@@ -453,6 +453,29 @@ fn every_read_was_right_needs_a_read() {
     assert_eq!(of_phase(&run, Claimed::ReadsRight, "p"), None, "verification was off");
 }
 
+/// Another run excuses what it may have written, and nothing that it cannot have written.
+#[test]
+fn another_run_is_no_excuse_for_old_values_of_this_one() {
+    let told = |of_no_other| {
+        let mut run = run(1);
+        let tally = Tally {
+            reads: 90,
+            judged: 90,
+            other_writers: vec![OtherWriter { session: 7, reads: 5 }],
+            of_no_other,
+            anomalies: [0, 0, 0, 8, 1],
+            ..Tally::default()
+        };
+        run.phases.push(PhaseResult { tally: Some(tally), ..phase("p", Vec::new(), None) });
+        of_phase(&run, Claimed::ReadsRight, "p").expect("reads were judged")
+    };
+    let excused = told(0);
+    assert_eq!(excused.status(), EvidenceStatus::Inconclusive(Reason::OtherRun));
+    let refuted = told(3);
+    assert_eq!((refuted.status(), refuted.violated()), (EvidenceStatus::Refuted, 3));
+    assert_eq!(refuted.stake(), excused.stake());
+}
+
 /// A fault after which throughput was as before at once, or after so long, with the longest stretch without success, ns.
 fn cost(after_ns: Option<u64>, unavailable_ns: Option<u64>) -> FaultAccount {
     let shares = vec![ShareRecovery { share: 1.0, after_ns }];

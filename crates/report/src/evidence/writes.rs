@@ -168,15 +168,24 @@ impl Question {
         let before = earlier.filter_map(|phase| phase.writes.as_ref()).next();
         let excuse = self.excuse(history, at);
         let lost: Vec<u64> = account.examples.iter().map(|lost| lost.record).collect();
+        // What no other run can have written, in the reading back that the account is of.
+        let reading = history.run.phases.get(at + 1).and_then(|phase| phase.tally.as_ref());
+        let mut of_no_other = reading.map_or(0, |tally| tally.of_no_other);
         for (what, count) in broken(account, told.lost, told.undone) {
             let old = before.map_or(0, |before| of_kind(before, what));
             // New records were not there to be lost before.
             let own = if what == ViolationKind::Lost && !told.is_whole { 0 } else { old };
             let records = if what == ViolationKind::Lost { &lost[..] } else { &[] };
+            let mut count = count.saturating_sub(own);
             let has_excuse = excuse.filter(|reason| may_excuse(*reason, what));
+            if has_excuse == Some(Reason::OtherRun) {
+                let theirs = count.min(of_no_other);
+                evidence.violate(what, theirs, records);
+                (count, of_no_other) = (count - theirs, of_no_other - theirs);
+            }
             match has_excuse {
-                Some(reason) => evidence.excuse(reason, what, count.saturating_sub(own), records),
-                None => evidence.violate(what, count.saturating_sub(own), records),
+                Some(reason) => evidence.excuse(reason, what, count, records),
+                None => evidence.violate(what, count, records),
             }
             evidence.excuse(Reason::LostBefore, what, old, &[]);
         }

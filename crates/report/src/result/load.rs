@@ -191,6 +191,7 @@ fn largest_count(tally: &Tally) -> u64 {
         tally.unexpected_misses,
         tally.wrong_misses,
         tally.of_other_runs(),
+        tally.of_no_other,
     ];
     let writes = [tally.writes_acknowledged, tally.writes_failed, tally.writes_indeterminate];
     let all = reads.iter().chain(&unjudged).chain(&misses).chain(&writes).chain(&tally.anomalies);

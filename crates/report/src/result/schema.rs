@@ -65,6 +65,9 @@ pub(super) struct TallySchema {
     /// Other runs that were proven to write the same records meanwhile, and how many reads found values of theirs.
     #[serde(default)]
     other_writers: Vec<OtherWriterSchema>,
+    /// Illegal reads that found what this run itself wrote, or a run that was over.
+    #[serde(default)]
+    of_no_other: u64,
     writes_acknowledged: u64,
     writes_failed: u64,
     writes_indeterminate: u64,

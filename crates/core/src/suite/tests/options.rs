@@ -55,7 +55,7 @@ fn several_groups_of_a_phase_are_named_and_the_key_that_is_shown_does_it() {
         error,
         format!(
             "--mix get=90,update=10: phase `both` has 2 groups of clients, each with its own; \
-             write --set {key}, and so for each"
+             instead, write --set {key}, and so for each"
         )
     );
     let plan = plan_with(&text, &set(key));

@@ -60,6 +60,39 @@ fn runs_on_two_machines_prove_to_each_other_that_they_go_on() {
     assert_eq!(heartbeat_keys(&scratch, &url).trim(), "", "the record goes with the runs");
 }
 
+/// Another run is no excuse for what it cannot have written: here an old value of the first run's own comes back.
+#[test]
+#[ignore = "needs mounts"]
+fn an_old_value_of_the_runs_own_is_the_stores_fault_beside_another_run_too() {
+    let scratch = Scratch::new();
+    let (_server, url) = redis(&scratch);
+    let line =
+        format!("run --records 500 --clients 4 --mix get=50,update=50 --quiet --store {url}");
+    let mut first = scratch.spawn(on_own_machine(&format!("{line} --duration 10s --out first")));
+    let log = scratch.path("first/timeline.csv");
+    first.until("intervals of the phase `run`", || {
+        std::fs::read_to_string(&log).unwrap_or_default().contains(",run,")
+    });
+    let socket = url.trim_start_matches("redis+unix://");
+    // Kept before the other run begins: they are the first run's.
+    let keep = format!(
+        "for key in $(redis-cli -s {socket} --scan | grep -v '^k' | head -40); do \
+         redis-cli -s {socket} COPY $key kept-$key > /dev/null; done"
+    );
+    scratch.shell(&keep).wait().expect(0);
+    let more = "--data reuse --duration 4s --out second";
+    let second = scratch.spawn(on_own_machine(&format!("{line} {more}"))).wait();
+    let back = format!(
+        "for key in $(redis-cli -s {socket} --scan --pattern 'kept-*'); do \
+         redis-cli -s {socket} COPY $key ${{key#kept-}} REPLACE > /dev/null; done"
+    );
+    scratch.shell(&back).wait().expect(0);
+    let first = first.wait().expect(1);
+    let run = scratch.result("first")["runs"][0].clone();
+    assert!(reasons(&run).contains(&"other-run"), "{first:#?}");
+    second.expect(2);
+}
+
 /// A run that was killed leaves its record, which stands still from then on.
 #[test]
 #[ignore = "needs mounts"]

@@ -265,6 +265,8 @@ fn faults_are_done_to_a_testbed_that_is_up() {
     ] {
         place.kvdyno(&format!("testbed fault {words}")).expect_line(64, &[said]);
     }
+    let help = place.kvdyno("testbed fault --help").expect(0).out;
+    assert!(help.contains("End it with SIGKILL") && !help.contains("Arguments that"), "{help}");
     let help = place.kvdyno("testbed fault slow --help").expect(0).out;
     assert!(help.contains("--delay") && !help.contains("--loss"), "{help}");
     place.kvdyno("testbed fault pause redis-1").expect(0);

@@ -79,6 +79,7 @@ impl Draws {
                 .then_some(OtherWriter { session: 7, reads: 1 + self.small() })
                 .into_iter()
                 .collect(),
+            of_no_other: self.small() / 12,
             anomalies: std::array::from_fn(|_| self.small() / 8),
             ..Tally::default()
         });
