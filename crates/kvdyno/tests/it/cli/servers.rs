@@ -343,7 +343,8 @@ fn what_a_driver_noticed_is_in_every_output() {
     let keys = of("keys on the fullest server, over the mean");
     let counts = keys["detail"].as_str().expect("a detail").split(", ");
     let counts = counts.map(|part| part.rsplit_once(' ').expect("a count").1);
-    assert_eq!(counts.map(|count| count.parse::<u64>().expect("a number")).sum::<u64>(), 2_000);
+    let records: u64 = counts.map(|count| count.parse::<u64>().expect("a number")).sum();
+    assert!((2_000..=2_001).contains(&records), "the heartbeat record is one: {records}");
     assert_eq!(of("chi-square of requests")["unit"], "ratio");
     let page = std::fs::read_to_string(scratch.path("r/report.html")).expect("the page");
     assert!(page.contains("Noticed by the drivers"));
