@@ -20,7 +20,7 @@ use kvdyno_core::store::{
     Put, Reading, RequestError, Rows, Store, Threading, ThreadingOf, Work,
 };
 
-use self::database::{Batch, Database, ReadOptions, WriteOptions};
+use self::database::{Database, ReadOptions, WriteBatch, WriteOptions};
 use self::error::{RocksError, RocksErrorKind};
 use self::library::Library;
 use self::options::{Compression, Options, TableOptions};
@@ -279,7 +279,7 @@ impl Client for RocksClient {
     }
 
     async fn put_batch(&mut self, puts: &[Put<'_>]) -> Answer<()> {
-        let mut batch = Batch::new(self.shared.library);
+        let mut batch = WriteBatch::new(self.shared.library);
         for put in puts {
             batch.put(put.key, put.value.whole());
         }

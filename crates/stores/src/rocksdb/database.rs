@@ -79,14 +79,19 @@ impl Database {
     /// # Errors
     /// If RocksDB fails.
     #[inline]
-    pub fn get(&self, options: &ReadOptions, key: &[u8]) -> Result<Option<Pinned<'_>>, RocksError> {
+    pub fn get(
+        &self,
+        options: &ReadOptions,
+        key: &[u8],
+    ) -> Result<Option<PinnedValue<'_>>, RocksError> {
         let value = checked(self.functions, |e| {
             // SAFETY: database and options are there, and the key outlives the call.
             unsafe {
                 (self.functions.get_pinned)(self.database, options.raw, start(key), key.len(), e)
             }
         })?;
-        Ok((!value.is_null()).then_some(Pinned {
+        // Made only of a value that is there: dropping it frees the value.
+        Ok((!value.is_null()).then(|| PinnedValue {
             functions: self.functions,
             value,
             database: PhantomData,
@@ -208,7 +213,7 @@ impl Database {
     ///
     /// # Errors
     /// If RocksDB fails.
-    pub fn write(&self, options: &WriteOptions, batch: &mut Batch) -> Result<(), RocksError> {
+    pub fn write(&self, options: &WriteOptions, batch: &mut WriteBatch) -> Result<(), RocksError> {
         checked(self.functions, |e| {
             // SAFETY: database, options and batch are there, and nobody else has the batch.
             unsafe { (self.functions.write)(self.database, options.raw, batch.raw, e) }
@@ -278,13 +283,13 @@ impl Drop for Cursor {
 }
 
 /// A value where RocksDB holds it.
-pub struct Pinned<'a> {
+pub struct PinnedValue<'a> {
     functions: &'static Functions,
     value: *mut RawPinned,
     database: PhantomData<&'a Database>,
 }
 
-impl std::ops::Deref for Pinned<'_> {
+impl std::ops::Deref for PinnedValue<'_> {
     type Target = [u8];
 
     #[inline]
@@ -298,7 +303,7 @@ impl std::ops::Deref for Pinned<'_> {
     }
 }
 
-impl Drop for Pinned<'_> {
+impl Drop for PinnedValue<'_> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: it came from `rocksdb_get_pinned`, and this is its only owner.
@@ -365,18 +370,18 @@ impl Drop for WriteOptions {
 }
 
 /// Writes that are made together.
-pub struct Batch {
+pub struct WriteBatch {
     functions: &'static Functions,
     raw: *mut RawBatch,
 }
 
-impl Batch {
+impl WriteBatch {
     /// Makes one without a write.
     #[must_use]
-    pub fn new(library: Library) -> Batch {
+    pub fn new(library: Library) -> WriteBatch {
         let functions = library.functions;
         // SAFETY: the function takes nothing and always makes something.
-        Batch { functions, raw: unsafe { (functions.writebatch_create)() } }
+        WriteBatch { functions, raw: unsafe { (functions.writebatch_create)() } }
     }
 
     /// Adds a record.
@@ -394,7 +399,7 @@ impl Batch {
     }
 }
 
-impl Drop for Batch {
+impl Drop for WriteBatch {
     fn drop(&mut self) {
         // SAFETY: it came from `rocksdb_writebatch_create`, and this is its only owner.
         unsafe { (self.functions.writebatch_destroy)(self.raw) }
