@@ -150,10 +150,8 @@ impl Database {
     ) -> Result<(), RocksError> {
         let f = self.functions;
         // SAFETY: database and options are there; both outlive the iterator.
-        let cursor = Cursor {
-            functions: f,
-            raw: unsafe { (f.create_iterator)(self.database, options.raw) },
-        };
+        let raw = unsafe { (f.create_iterator)(self.database, options.raw) };
+        let cursor = Cursor { functions: f, raw };
         // SAFETY: the iterator is there, and the key outlives the call.
         unsafe { (f.iter_seek)(cursor.raw, start(from), from.len()) };
         for _ in 0..count {

@@ -237,7 +237,7 @@ mod tests {
     fn a_file_that_is_none_is_told_with_what_to_install() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let none = file.path().to_owned();
-        let error = load_first(&[none.clone()]).err().unwrap();
+        let error = load_first(std::slice::from_ref(&none)).err().unwrap();
         assert!(matches!(&error, LibraryError::Unloadable { .. }), "{error}");
         assert!(error.to_string().contains(&*none.to_string_lossy()), "{error}");
         let advice = error.advice();
