@@ -95,6 +95,8 @@ fn system_libraries() -> Vec<PathBuf> {
     folders.extend(["/usr/lib64", "/usr/lib", "/lib64", "/lib"].map(PathBuf::from));
     let mut found: Vec<PathBuf> = folders.iter().flat_map(|folder| in_folder(folder)).collect();
     found.extend(in_cache(&std::fs::read("/etc/ld.so.cache").unwrap_or_default()));
+    // The cache may name what has been removed since.
+    found.retain(|path| path.exists());
     // Stable: of one version the earlier folder's comes first.
     found.sort_by_key(|path| std::cmp::Reverse(version(path)));
     found
