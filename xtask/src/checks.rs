@@ -22,6 +22,5 @@ pub fn lint() -> Result<(), StepFailure> {
     let mut clippy = steps::cargo();
     clippy.args(["clippy", "--workspace", "--features", &features]);
     clippy.args(["--all-targets", "--", "-D", "warnings"]);
-    servers::with_rocksdb(&mut clippy);
     steps::run(&mut clippy)
 }

@@ -9,7 +9,6 @@ use clap::{Args, ValueEnum};
 use kvdyno_core::suite::builtins;
 use serde_json::Value;
 
-use crate::servers;
 use crate::steps::{self, StepFailure, root};
 
 /// Against what, and how much of it.
@@ -76,9 +75,7 @@ pub fn real(options: &Options) -> Result<(), StepFailure> {
         Some(binary) => binary.clone(),
         None => {
             let build = ["build", "--package", "kvdyno", "--features", "full"];
-            let mut cargo = steps::cargo();
-            servers::with_rocksdb(cargo.args(build).args(steps::BY_DIST));
-            steps::run(&mut cargo)?;
+            steps::run(steps::cargo().args(build).args(steps::BY_DIST))?;
             steps::dist_binary()
         }
     };

@@ -50,13 +50,10 @@ const PROGRAMS: [Need; 9] = [
     },
 ];
 
-/// What drivers outside the default features are built with: the library behind `rocksdb:` and what
-/// its bindings are made by, the compiler of `etcd:`'s messages and those that they include.
+/// Libraries that drivers need: the one that `rocksdb:` loads; outside the default features the compiler of
+/// `etcd:`'s messages and those that they include.
 const LIBRARIES: [Need; 2] = [
-    Need {
-        packages: &["librocksdb-dev", "libclang-dev"],
-        present: "test -e /usr/include/rocksdb/c.h && ls /usr/lib/llvm-*/lib/libclang.so",
-    },
+    Need { packages: &["librocksdb-dev"], present: "ldconfig -p | grep -q librocksdb[.]so" },
     Need {
         packages: &["protobuf-compiler", "libprotobuf-dev"],
         present: "command -v protoc && test -e /usr/include/google/protobuf/any.proto",
@@ -150,12 +147,6 @@ fn turn_to_install() -> Result<File, StepFailure> {
 fn missing(needs: &[Need]) -> Vec<&'static str> {
     let absent = |need: &&Need| !steps::succeeds(Command::new("sh").args(["-c", need.present]));
     needs.iter().filter(absent).flat_map(|need| need.packages).copied().collect()
-}
-
-/// Tells the build where Debian keeps RocksDB, so that it is not built from source.
-pub fn with_rocksdb(command: &mut Command) {
-    let triplet = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
-    command.env("ROCKSDB_LIB_DIR", triplet).env("ROCKSDB_INCLUDE_DIR", "/usr/include");
 }
 
 #[cfg(test)]

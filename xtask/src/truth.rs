@@ -15,7 +15,6 @@ use clap::Args;
 
 use crate::bench::Section;
 use crate::bench::page;
-use crate::servers;
 use crate::steps::{self, StepFailure, root};
 use engines::{ENGINES, MustSay, PlantedEngine, page_table};
 use judgement::{RunSaid, TrialOutcome, judge};
@@ -73,9 +72,7 @@ pub fn truth(options: &Options) -> Result<(), StepFailure> {
         Some(binary) => std::fs::canonicalize(binary).map_err(StepFailure::file(binary))?,
         None => {
             let build = ["build", "--release", "--package", "kvdyno", "--features", "full"];
-            let mut cargo = steps::cargo();
-            servers::with_rocksdb(cargo.args(build));
-            steps::run(&mut cargo)?;
+            steps::run(steps::cargo().args(build))?;
             root().join("target/release/kvdyno")
         }
     };

@@ -3,10 +3,14 @@
 //! count. `cargo xtask bench lmdb rocksdb` runs it in turns with kvdyno over the same folder.
 
 use std::error::Error;
+use std::path::Path;
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, EnvOpenOptions};
 use kvdyno_core::workload::{KeyForm, KeyModel, KeyWriter};
+use kvdyno_stores::rocksdb::database::{Database, ReadOptions};
+use kvdyno_stores::rocksdb::library::Library;
+use kvdyno_stores::rocksdb::options::Options;
 
 /// Addresses reserved for LMDB's data file, as `lmdb:` does.
 const MAP_SIZE: usize = 64 << 30;
@@ -26,7 +30,6 @@ fn main() -> Outcome<()> {
     let drawing = Drawing { records: records.parse()?, gets: gets.parse()? };
     match &engine[..] {
         "lmdb" => lmdb(folder, &drawing),
-        #[cfg(feature = "rocksdb")]
         "rocksdb" => rocksdb(folder, &drawing),
         _ => Err(USAGE.into()),
     }
@@ -54,16 +57,15 @@ fn lmdb(folder: &str, drawing: &Drawing) -> Outcome<()> {
     })
 }
 
-#[cfg(feature = "rocksdb")]
+/// The same functions of the same library, which is loaded as `rocksdb:` does.
 fn rocksdb(folder: &str, drawing: &Drawing) -> Outcome<()> {
-    use rocksdb::{BlockBasedOptions, DB, IteratorMode, Options};
-
-    let mut options = Options::default();
-    options.set_block_based_table_factory(&BlockBasedOptions::default());
-    let records = DB::open(&options, folder)?;
-    let first = records.iterator(IteratorMode::Start).next().transpose()?.map(|(key, _)| key.len());
+    let library = Library::load()?;
+    let records = Database::open(Options::new(library, false), Path::new(folder))?;
+    let reads = ReadOptions::new(library);
+    let mut first = None;
+    records.scan(&reads, b"", 1, |key, _| first = Some(key.len()))?;
     drawing.carry(first, |key, value| {
-        let found = records.get_pinned(key)?.ok_or("a record has gone")?;
+        let found = records.get(&reads, key)?.ok_or("a record has gone")?;
         value.extend_from_slice(&found);
         Ok(())
     })

@@ -1,26 +1,26 @@
 //! What the engines in this process share: where their files lie, and what an acknowledged write
 //! survives there.
 
-#[cfg(all(test, any(feature = "embedded", feature = "rocksdb")))]
+#[cfg(all(test, feature = "embedded"))]
 pub(crate) mod trial;
 
-#[cfg(any(feature = "embedded", feature = "rocksdb"))]
+#[cfg(feature = "embedded")]
 use std::fmt;
 #[cfg(feature = "embedded")]
 use std::io;
 use std::path::{Path, PathBuf};
-#[cfg(any(feature = "embedded", feature = "rocksdb"))]
+#[cfg(feature = "embedded")]
 use std::time::Duration;
 
 use kvdyno_core::folder::{FolderRoot, OwnedFolder};
 use kvdyno_core::store::Durability;
-#[cfg(any(feature = "embedded", feature = "rocksdb"))]
+#[cfg(feature = "embedded")]
 use kvdyno_core::store::{
     Capabilities, Certainty, Consistency, ErrorClass, Profile, Promise, RequestError,
 };
 
 use crate::error::StoreError;
-#[cfg(any(feature = "embedded", feature = "rocksdb"))]
+#[cfg(feature = "embedded")]
 use crate::in_process::PATIENCE;
 use crate::url::StoreUrl;
 
@@ -83,7 +83,7 @@ pub(crate) fn take_durability(
 
 /// What all of them are: ordered, with transactions over several records, linearizable because
 /// every read sees the last commit.
-#[cfg(any(feature = "embedded", feature = "rocksdb"))]
+#[cfg(feature = "embedded")]
 pub(crate) fn profile(
     store: &str,
     version: Option<String>,
@@ -174,7 +174,7 @@ impl Folder {
     }
 
     /// Why an engine did not open its files here; `advice` is for a disk that has room.
-    #[cfg(any(feature = "embedded", feature = "rocksdb"))]
+    #[cfg(feature = "embedded")]
     pub(crate) fn cannot_open(
         &self,
         url: &StoreUrl,
@@ -186,7 +186,7 @@ impl Folder {
 
     /// What an error of the engine means for a request. Some engines keep to themselves that the disk had no room, or give
     /// up after that and say no more than so: then the disk is asked.
-    #[cfg(any(feature = "embedded", feature = "rocksdb"))]
+    #[cfg(feature = "embedded")]
     pub(crate) fn request_error(
         &self,
         certainty: Certainty,

@@ -46,7 +46,7 @@ pub mod lmdb;
 pub mod plugin;
 #[cfg(feature = "embedded")]
 pub mod redb;
-#[cfg(feature = "rocksdb")]
+#[cfg(feature = "embedded")]
 pub mod rocksdb;
 
 // One store in front of another; a correct store, and one that is wrong on purpose.
@@ -54,7 +54,7 @@ pub mod cache;
 pub mod map;
 pub mod sim;
 
-#[cfg(any(feature = "embedded", feature = "plugin", feature = "rocksdb"))]
+#[cfg(any(feature = "embedded", feature = "plugin"))]
 mod engine;
 mod entry;
 mod error;
@@ -67,5 +67,7 @@ mod on_servers;
 mod placement;
 mod request;
 mod shards;
+#[cfg(any(feature = "embedded", feature = "plugin"))]
+mod shared_library;
 #[cfg(feature = "wire")]
 mod wire;

@@ -51,7 +51,7 @@ registry! {
     "embedded" "lmdb" => crate::lmdb::ENTRY,
     "embedded" "fjall" => crate::fjall::ENTRY,
     "embedded" "redb" => crate::redb::ENTRY,
-    "rocksdb" "rocksdb" => crate::rocksdb::ENTRY,
+    "embedded" "rocksdb" => crate::rocksdb::ENTRY,
     "plugin" "plugin" => crate::plugin::ENTRY,
     "redis" "redis" | "rediss" | "valkey" | "valkeys" | "redis+unix" | "valkey+unix" | "unix"
         => crate::redis::entries::ONE,
@@ -190,6 +190,10 @@ mod tests {
         for url in here {
             let scheme = url.trim_end_matches(':');
             let Ok(entry) = entry(scheme) else { continue };
+            // The system's library has to be there.
+            if scheme == "rocksdb" && !cfg!(feature = "server-tests") {
+                continue;
+            }
             // Where folders of their own lie in memory, durability has to be given up.
             let opened = open(url).or_else(|_| open(&format!("{url}?durability=none")));
             let profile = opened.unwrap_or_else(|error| panic!("{error}")).0.ask_profile().unwrap();
@@ -260,7 +264,7 @@ mod tests {
             let error = refusal(&format!("{}:", missing.scheme)).to_string();
             assert!(error.contains(&format!("--features {}", missing.feature)), "{error}");
         }
-        let found = entry("rocksdb").is_ok();
-        assert_eq!(found, cfg!(feature = "rocksdb"));
+        assert_eq!(entry("cassandra").is_ok(), cfg!(feature = "cassandra"));
+        assert_eq!(entry("rocksdb").is_ok(), cfg!(feature = "embedded"), "loaded at run time");
     }
 }

@@ -1,5 +1,12 @@
-//! `rocksdb:` drives RocksDB in this process, through the system's librocksdb.
+//! `rocksdb:` drives RocksDB in this process, through the system's librocksdb, which is loaded when such a store is
+//! opened: kvdyno itself needs none to be built or to run.
 
+pub mod database;
+pub mod error;
+pub mod library;
+pub mod options;
+
+mod functions;
 mod journal;
 mod statistics;
 
@@ -12,11 +19,11 @@ use kvdyno_core::store::{
     Answer, Certainty, Client, Connection, Durability, ErrorClass, Figure, NoTransport, Profile,
     Put, Reading, RequestError, Rows, Store, Threading, ThreadingOf, Work,
 };
-use rocksdb::{
-    BlockBasedOptions, Cache, DB, DBCompressionType, Direction, Error, ErrorKind, IteratorMode,
-    Options, WriteBatch, WriteOptions,
-};
 
+use self::database::{Database, ReadOptions, WriteBatch, WriteOptions};
+use self::error::{RocksError, RocksErrorKind};
+use self::library::Library;
+use self::options::{Compression, Options, TableOptions};
 use self::statistics::Told;
 use crate::engine::{self, DURABILITY_OPTION, EVERY_LEVEL, Folder, take_durability};
 use crate::entry::Entry;
@@ -55,9 +62,9 @@ pub const ENTRY: Entry = Entry {
 };
 
 struct Shared {
-    database: DB,
-    /// Knows the counters of the open database.
-    options: Options,
+    database: Database,
+    library: Library,
+    version: Option<String>,
     told: Told,
     durability: Durability,
     settings: Vec<(String, String)>,
@@ -74,16 +81,19 @@ impl RocksStore {
     /// Opens the database in the folder that the URL names, or makes it.
     ///
     /// # Errors
-    /// [`StoreError::Url`] if an option is wrong, [`StoreError::Open`] if RocksDB declines.
+    /// [`StoreError::Url`] if an option is wrong, [`StoreError::Open`] if this machine has no librocksdb or RocksDB
+    /// declines.
     pub fn open(url: &mut StoreUrl) -> Result<RocksStore, StoreError> {
         let asked = Asked::take(url)?;
+        let library = Library::load().map_err(|e| url.cannot_open(&e, &e.advice()))?;
         let durability = asked.durability;
         let folder = Folder::open(url, durability, &EVERY_LEVEL)?;
         let advice = "name a folder RocksDB made or an empty one, and no other process has open";
         let mut settings = vec![folder.setting()];
-        let options =
-            asked.options(&mut settings).map_err(|e| folder.cannot_open(url, e, advice))?;
-        let database = DB::open(&options, folder.path()).map_err(|e| {
+        let options = asked
+            .options(library, &mut settings)
+            .map_err(|e| folder.cannot_open(url, e, advice))?;
+        let database = Database::open(options, folder.path()).map_err(|e| {
             let no_direct = asked.direct && e.to_string().contains("irect I/O");
             folder.cannot_open(
                 url,
@@ -91,8 +101,8 @@ impl RocksStore {
                 if no_direct { "leave `direct` out on this file system" } else { advice },
             )
         })?;
-        let told = Told::default();
-        let shared = Shared { database, options, told, durability, settings, folder };
+        let (version, told) = (journal::version(folder.path()), Told::default());
+        let shared = Shared { database, library, version, told, durability, settings, folder };
         Ok(RocksStore { shared: Arc::new(shared) })
     }
 }
@@ -106,7 +116,7 @@ struct Asked {
     block: Option<u64>,
     direct: bool,
     statistics: bool,
-    compression: Option<DBCompressionType>,
+    compression: Option<Compression>,
     memtable: Option<u64>,
     jobs: Option<u16>,
 }
@@ -114,10 +124,10 @@ struct Asked {
 impl Asked {
     fn take(url: &mut StoreUrl) -> Result<Asked, StoreError> {
         let types = [
-            ("none", DBCompressionType::None),
-            ("snappy", DBCompressionType::Snappy),
-            ("lz4", DBCompressionType::Lz4),
-            ("zstd", DBCompressionType::Zstd),
+            ("none", Compression::None),
+            ("snappy", Compression::Snappy),
+            ("lz4", Compression::Lz4),
+            ("zstd", Compression::Zstd),
         ];
         let asked = Asked {
             durability: take_durability(url, &EVERY_LEVEL)?,
@@ -143,32 +153,34 @@ impl Asked {
     }
 
     /// RocksDB's options, and what of them is not its default, for the result.
-    fn options(&self, settings: &mut Vec<(String, String)>) -> Result<Options, Error> {
-        let mut options = Options::default();
-        options.create_if_missing(true);
+    fn options(
+        &self,
+        library: Library,
+        settings: &mut Vec<(String, String)>,
+    ) -> Result<Options, RocksError> {
+        let mut options = Options::new(library, true);
         let mut disclose = |name: &str, value: String| settings.push((name.to_owned(), value));
-        let mut table = BlockBasedOptions::default();
+        let mut tables = TableOptions::new(library);
         if let Some(bytes) = self.cache {
             // One of no bytes keeps nothing and counts its misses; without one nobody counts.
-            table.set_block_cache(&Cache::new_lru_cache(bytes as usize)?);
+            tables.set_cache(bytes as usize)?;
             disclose("block cache, bytes", bytes.to_string());
         }
         if self.cache_index {
-            table.set_cache_index_and_filter_blocks(true);
+            tables.cache_index();
             disclose("index and filters in the block cache", "true".to_owned());
         }
-        if let Some(bits) = self.bloom {
-            table.set_bloom_filter(bits, false);
-            disclose("bloom filter, bits per key", bits.to_string());
-        }
         if let Some(bytes) = self.block {
-            table.set_block_size(bytes as usize);
+            tables.set_block(bytes as usize);
             disclose("block, bytes", bytes.to_string());
         }
-        options.set_block_based_table_factory(&table);
+        options.set_tables(&tables);
+        if let Some(bits) = self.bloom {
+            options.set_bloom_filter(bits)?;
+            disclose("bloom filter, bits per key", bits.to_string());
+        }
         if self.direct {
-            options.set_use_direct_reads(true);
-            options.set_use_direct_io_for_flush_and_compaction(true);
+            options.set_direct();
             disclose("direct I/O", "true".to_owned());
         }
         if self.statistics {
@@ -176,15 +188,15 @@ impl Asked {
             disclose("statistics", "true".to_owned());
         }
         if let Some(kind) = self.compression {
-            options.set_compression_type(kind);
+            options.set_compression(kind);
             disclose("compression", format!("{kind:?}").to_lowercase());
         }
         if let Some(bytes) = self.memtable {
-            options.set_write_buffer_size(bytes as usize);
+            options.set_memtable(bytes as usize);
             disclose("memtable, bytes", bytes.to_string());
         }
         if let Some(count) = self.jobs {
-            options.set_max_background_jobs(count.into());
+            options.set_jobs(count);
             disclose("jobs", count.to_string());
         }
         Ok(options)
@@ -207,19 +219,20 @@ impl Store for RocksStore {
 
     async fn profile(&self) -> Answer<Profile> {
         let shared = &*self.shared;
-        let version = None;
-        Ok(engine::profile("rocksdb", version, shared.durability, &shared.settings))
+        Ok(engine::profile("rocksdb", shared.version.clone(), shared.durability, &shared.settings))
     }
 
     async fn connect(&self, _slots: usize) -> Answer<Connection<RocksClient, NoTransport>> {
-        let mut options = WriteOptions::default();
-        options.set_sync(self.shared.durability == Durability::PowerLoss);
-        options.disable_wal(self.shared.durability == Durability::None);
-        Ok(Connection::direct(RocksClient { shared: Arc::clone(&self.shared), options }))
+        let shared = Arc::clone(&self.shared);
+        let sync = shared.durability == Durability::PowerLoss;
+        let log = shared.durability != Durability::None;
+        let writes = WriteOptions::new(shared.library, sync, log);
+        let reads = ReadOptions::new(shared.library);
+        Ok(Connection::direct(RocksClient { shared, reads, writes }))
     }
 
     async fn figures(&self) -> Vec<Figure> {
-        let text = self.shared.options.get_statistics();
+        let text = self.shared.database.statistics();
         text.map_or_else(Vec::new, |text| self.shared.told.figures(&text))
     }
 
@@ -229,12 +242,14 @@ impl Store for RocksStore {
 /// A client of a [`RocksStore`].
 pub struct RocksClient {
     shared: Arc<Shared>,
-    options: WriteOptions,
+    reads: ReadOptions,
+    writes: WriteOptions,
 }
 
 impl Client for RocksClient {
     async fn get(&mut self, key: &[u8], into: &mut Reading) -> Answer<bool> {
-        let found = self.shared.database.get_pinned(key).map_err(|e| self.shared.failed(&e))?;
+        let found = self.shared.database.get(&self.reads, key);
+        let found = found.map_err(|e| self.shared.failed(&e))?;
         if let Some(value) = &found {
             into.set_whole(value);
         }
@@ -242,61 +257,56 @@ impl Client for RocksClient {
     }
 
     async fn put(&mut self, put: Put<'_>) -> Answer<()> {
-        let database = &self.shared.database;
-        database
-            .put_opt(put.key, put.value.whole(), &self.options)
-            .map_err(|e| self.shared.unsure(&e))
+        let done = self.shared.database.put(&self.writes, put.key, put.value.whole());
+        done.map_err(|e| self.shared.unsure(&e))
     }
 
     async fn delete(&mut self, key: &[u8]) -> Answer<bool> {
-        self.shared.database.delete_opt(key, &self.options).map_err(|e| self.shared.unsure(&e))?;
-        Ok(true)
+        let done = self.shared.database.delete(&self.writes, key);
+        done.map_err(|e| self.shared.unsure(&e)).map(|()| true)
     }
 
     async fn scan(&mut self, from: &[u8], count: usize, into: &mut Rows) -> Answer<()> {
-        let start = IteratorMode::From(from, Direction::Forward);
-        for row in self.shared.database.iterator(start).take(count) {
-            let (key, value) = row.map_err(|e| self.shared.failed(&e))?;
-            into.push(&key, Some(&value));
-        }
-        Ok(())
+        let push = |key: &[u8], value: &[u8]| into.push(key, Some(value));
+        let done = self.shared.database.scan(&self.reads, from, count, push);
+        done.map_err(|e| self.shared.failed(&e))
     }
 
     async fn get_batch(&mut self, keys: &[&[u8]], into: &mut Rows) -> Answer<()> {
-        for (key, found) in keys.iter().zip(self.shared.database.multi_get(keys)) {
-            into.push(key, found.map_err(|e| self.shared.failed(&e))?.as_deref());
-        }
-        Ok(())
+        let push = |number: usize, value: Option<&[u8]>| into.push(keys[number], value);
+        let done = self.shared.database.get_several(&self.reads, keys, push);
+        done.map_err(|e| self.shared.failed(&e))
     }
 
     async fn put_batch(&mut self, puts: &[Put<'_>]) -> Answer<()> {
-        let mut batch = WriteBatch::default();
+        let mut batch = WriteBatch::new(self.shared.library);
         for put in puts {
             batch.put(put.key, put.value.whole());
         }
-        self.shared.database.write_opt(batch, &self.options).map_err(|e| self.shared.unsure(&e))
+        let done = self.shared.database.write(&self.writes, &mut batch);
+        done.map_err(|e| self.shared.unsure(&e))
     }
 }
 
-fn class(error: &Error) -> ErrorClass {
+fn class(error: &RocksError) -> ErrorClass {
     match error.kind() {
-        ErrorKind::IOError if error.to_string().contains("No space") => ErrorClass::Full,
-        ErrorKind::InvalidArgument | ErrorKind::NotSupported => ErrorClass::Rejected,
-        ErrorKind::TimedOut => ErrorClass::Timeout,
-        _ => ErrorClass::Unavailable,
+        RocksErrorKind::Io if error.to_string().contains("No space") => ErrorClass::Full,
+        RocksErrorKind::Refused => ErrorClass::Rejected,
+        RocksErrorKind::TimedOut => ErrorClass::Timeout,
+        RocksErrorKind::Io | RocksErrorKind::Other => ErrorClass::Unavailable,
     }
 }
 
 impl Shared {
-    fn failed(&self, error: &Error) -> RequestError {
+    fn failed(&self, error: &RocksError) -> RequestError {
         self.folder.request_error(Certainty::Failed, class(error), error)
     }
 
     /// The log may have the write though the call failed.
-    fn unsure(&self, error: &Error) -> RequestError {
+    fn unsure(&self, error: &RocksError) -> RequestError {
         self.folder.request_error(Certainty::Indeterminate, class(error), error)
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "server-tests"))]
 mod tests;

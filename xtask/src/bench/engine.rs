@@ -2,7 +2,6 @@
 //! adds to an engine that answers within microseconds.
 
 use std::path::Path;
-use std::process::Command;
 
 use super::pairs::{Median, Pairs};
 use super::{Options, Section, kvdyno};
@@ -16,22 +15,23 @@ const RECORDS: u64 = 1_000_000;
 pub(super) struct Engine {
     /// Its scheme, the bare loop's word for it, and the section's name.
     name: &'static str,
-    /// The feature that it needs beside the default ones.
-    feature: Option<&'static str>,
+    /// It is a library of the system's.
+    is_system: bool,
     /// Gets of each run.
     gets: u64,
 }
 
-pub(super) const LMDB: Engine = Engine { name: "lmdb", feature: None, gets: 5_000_000 };
-pub(super) const ROCKSDB: Engine =
-    Engine { name: "rocksdb", feature: Some("rocksdb"), gets: 2_000_000 };
+pub(super) const LMDB: Engine = Engine { name: "lmdb", is_system: false, gets: 5_000_000 };
+pub(super) const ROCKSDB: Engine = Engine { name: "rocksdb", is_system: true, gets: 2_000_000 };
 
 /// Most times the bare loop's processor time that is asked for.
 const ASKED: f64 = 1.05;
 
 impl Engine {
     pub(super) fn run(&self, options: &Options) -> Result<Section, StepFailure> {
-        self.build()?;
+        if self.is_system {
+            servers::ensure_libraries()?;
+        }
         let folder = root().join("target/bench").join(self.name);
         if folder.exists() {
             std::fs::remove_dir_all(&folder).map_err(StepFailure::file(&folder))?;
@@ -61,33 +61,14 @@ impl Engine {
         Ok(Section { name: self.name, text })
     }
 
-    /// Builds kvdyno with the engine in it, where it is not by default.
-    fn build(&self) -> Result<(), StepFailure> {
-        if self.feature.is_none() {
-            return Ok(());
-        }
-        servers::ensure_libraries()?;
-        steps::run(&mut self.cargo(&["build", "--profile", "dist", "--package", "kvdyno"]))
-    }
-
     /// One run of the bare loop: processor time for each get, ns.
     fn bare(&self, data: &Path, records: &str, gets: &str) -> Result<f64, StepFailure> {
-        let mut cargo =
-            self.cargo(&["bench", "--profile", "dist", "--quiet", "--package", "kvdyno-stores"]);
+        let mut cargo = steps::cargo();
+        cargo.args(["bench", "--profile", "dist", "--quiet", "--package", "kvdyno-stores"]);
         cargo.args(["--bench", "engine_bare", "--", self.name]).arg(data);
         let said = steps::output(cargo.args([records, gets]))?;
         let found =
             said.lines().find_map(|line| line.strip_prefix("CPU ns per get: ")?.parse().ok());
         found.ok_or_else(|| StepFailure::Found("the bare loop did not tell its time".to_owned()))
-    }
-
-    /// cargo with the engine's feature.
-    fn cargo(&self, words: &[&str]) -> Command {
-        let mut cargo = steps::cargo();
-        cargo.args(words);
-        if let Some(feature) = self.feature {
-            servers::with_rocksdb(cargo.args(["--features", feature]));
-        }
-        cargo
     }
 }

@@ -69,7 +69,7 @@ enum Subject {
     View,
     /// How long a board of 1,000 results takes, and how large its pages are
     Board,
-    /// Random gets from RocksDB; the last, for it builds kvdyno anew, with that engine in it
+    /// Random gets from RocksDB, the system's library
     Rocksdb,
 }
 

@@ -83,7 +83,6 @@ pub fn test(options: &Options) -> Result<(), StepFailure> {
 fn examples(build: &ProgramBuild) -> std::process::Command {
     let mut cargo = steps::cargo();
     cargo.args(["test", "--quiet", "--workspace", "--doc"]).args(build.arguments());
-    servers::with_rocksdb(&mut cargo);
     cargo
 }
 

@@ -6,7 +6,6 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::features;
-use crate::servers;
 use crate::steps::{self, StepFailure};
 
 /// What to build tests of.
@@ -53,7 +52,6 @@ pub fn build(build: &ProgramBuild) -> Result<Vec<Program>, StepFailure> {
     let mut cargo = steps::cargo();
     cargo.args(["test", "--workspace", "--no-run"]).args(&build.arguments);
     cargo.arg("--message-format=json-render-diagnostics");
-    servers::with_rocksdb(&mut cargo);
     println!("\n$ {}", steps::shown(&cargo));
     let mut programs = programs(&steps::output(&mut cargo)?);
     programs.sort_by(|a, b| (&a.package, &a.name).cmp(&(&b.package, &b.name)));

@@ -4,7 +4,9 @@
 use std::ffi::{c_char, c_void};
 use std::path::Path;
 
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
+use libloading::os::unix::Library;
+
+use crate::shared_library::{self, Finder};
 
 /// `KVDYNO_ABI`.
 pub(super) const ABI: u32 = 1;
@@ -112,11 +114,10 @@ impl Calls {
     /// Loads the library at `path` and finds its functions.
     pub(super) fn load(path: &Path) -> Result<Calls, NoPlugin> {
         const BUILD: &str = "build it against kvdyno's crates/stores/plugin/kvdyno.h, with -shared";
-        // SAFETY: code that the library runs when it is loaded is the user's, who named it to be
-        // run. All symbols are bound now, so that none that is missing is met in a call.
-        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
+        // SAFETY: code that the library runs when it is loaded is the user's, who named it to be run.
+        let library = unsafe { shared_library::load(path) }
             .map_err(|error| NoPlugin { problem: error.to_string(), advice: BUILD })?;
-        let mut finder = Finder { library: &library, missing: Vec::new() };
+        let mut finder = Finder::new(&library);
         // SAFETY: each name is one of the header, and its type is the header's declaration of it.
         let (abi, found) = unsafe {
             let abi = finder.find::<unsafe extern "C" fn() -> u32>("kvdyno_abi");
@@ -160,24 +161,6 @@ impl Calls {
         // SAFETY: as above; this one may be missing.
         let scan = unsafe { library.get::<Scan>(b"kvdyno_scan\0") }.ok().map(|symbol| *symbol);
         Ok(Calls { open, close, connect, disconnect, get, put, delete, scan, _library: library })
-    }
-}
-
-struct Finder<'a> {
-    library: &'a Library,
-    missing: Vec<&'static str>,
-}
-
-impl Finder<'_> {
-    /// # Safety
-    /// `T` is the type of the function called `name`.
-    unsafe fn find<T: Copy>(&mut self, name: &'static str) -> Option<T> {
-        // SAFETY: by this function's own condition.
-        let found: Result<Symbol<T>, _> = unsafe { self.library.get(name.as_bytes()) };
-        if found.is_err() {
-            self.missing.push(name);
-        }
-        found.ok().map(|symbol| *symbol)
     }
 }
 

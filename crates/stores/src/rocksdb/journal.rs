@@ -3,14 +3,26 @@
 //! Format: <https://github.com/facebook/rocksdb/wiki/Logger>.
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kvdyno_core::store::{Work, end_of_log};
 use serde_json::Value;
 
+/// Bytes at the beginning of the log that name the version.
+const HEAD: u64 = 4096;
 /// What stands before an event.
 const EVENT: &str = "EVENT_LOG_v1 ";
+
+/// Reads which RocksDB has opened a folder: it begins a log with its version. The C interface does not tell it.
+pub(super) fn version(folder: &Path) -> Option<String> {
+    let mut head = Vec::new();
+    std::fs::File::open(folder.join("LOG")).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
+    let head = String::from_utf8_lossy(&head);
+    let rest = head.lines().find_map(|line| Some(line.split_once("RocksDB version: ")?.1))?;
+    rest.split_whitespace().next().map(str::to_owned)
+}
 
 /// Work that ended or was told since a moment. A log that cannot be read tells nothing.
 pub(super) fn work_since(folder: &Path, since: SystemTime) -> Vec<Work> {
@@ -114,6 +126,15 @@ mod tests {
         for nothing in ["", "EVENT_LOG_v1 {}\nnonsense"] {
             assert!(work_in(nothing, at(0)).is_empty());
         }
+    }
+
+    #[test]
+    fn the_version_is_read_off_the_beginning_of_the_log() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(version(folder.path()), None, "no log");
+        let log = "2024/05/01-10:00:00.000100 140 RocksDB version: 7.8.3\n2024/05/01 Git sha 0\n";
+        std::fs::write(folder.path().join("LOG"), log).unwrap();
+        assert_eq!(version(folder.path()).as_deref(), Some("7.8.3"));
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl Trial<RocksStore> {
     }
 
     fn property(&self, name: &str) -> u64 {
-        self.store.shared.database.property_int_value(name).unwrap().unwrap()
+        self.store.shared.database.property(name).unwrap()
     }
 }
 
@@ -198,4 +198,11 @@ fn flushes_and_compactions_are_told_with_their_time() {
         assert!(work.to <= SystemTime::now(), "{work:?}");
     }
     assert!(trial.store.work_since(SystemTime::now() + Duration::from_secs(1)).is_empty());
+}
+
+#[test]
+fn the_version_that_was_loaded_is_told() {
+    let trial = Trial::at("rocksdb:?durability=none");
+    let version = now(trial.store.profile()).unwrap().version.unwrap();
+    assert!(version.split('.').count() == 3 && version.starts_with(char::is_numeric), "{version}");
 }

@@ -10,7 +10,7 @@ use kvdyno_core::store::{
     ThreadingOf,
 };
 use kvdyno_stores::StoreUrl;
-#[cfg(any(feature = "embedded", feature = "rocksdb"))]
+#[cfg(feature = "embedded")]
 use kvdyno_stores::conformance::ConformanceReport;
 use kvdyno_stores::conformance::{ConformanceFinding, conformance, reopening};
 use kvdyno_stores::map::{MapClient, MapStore};
@@ -24,7 +24,7 @@ fn map() -> MapStore {
     MapStore::open(&mut url("map:")).unwrap()
 }
 
-#[cfg(any(feature = "embedded", feature = "rocksdb"))]
+#[cfg(feature = "embedded")]
 fn finding<'r>(report: &'r ConformanceReport, promise: &str) -> &'r ConformanceFinding {
     let found = report.findings.iter().find(|(name, _)| *name == promise);
     &found.unwrap_or_else(|| panic!("`{promise}` was not checked")).1
@@ -138,7 +138,8 @@ mod engines {
     }
 }
 
-#[cfg(feature = "rocksdb")]
+/// The system's library must be there.
+#[cfg(all(feature = "embedded", feature = "server-tests"))]
 #[test]
 fn rocksdb_keeps_every_promise() {
     use kvdyno_stores::rocksdb::RocksStore;

@@ -125,6 +125,8 @@ pub const LINES: &[(i32, &str)] = &[
     (64, "kvdyno check --store redis://h?timeuot=1"),
     (69, "kvdyno check --store lmdb:key.toml/x"),
     (69, "kvdyno check --store redis://127.0.0.1:1"),
+    (69, "KVDYNO_ROCKSDB=/nowhere/librocksdb.so kvdyno check --store rocksdb:"),
+    (69, "KVDYNO_ROCKSDB=libm.so.6 kvdyno check --store rocksdb:"),
     (64, "kvdyno check --for ycsb-a"),
     (64, "kvdyno cost --servers n1-standard-8"),
     (64, "kvdyno cost --servers no-such-server=1"),
@@ -228,6 +230,10 @@ pub const LINES: &[(i32, &str)] = &[
 
 /// What makes texts that no line here does, or why nothing can, and how they begin.
 pub const ELSEWHERE: &[(&str, &[&str])] = &[
+    (
+        "Only of a machine without the library, which tests have (the tests of stores/src/rocksdb/library.rs).",
+        &["this machine has no librocksdb"],
+    ),
     (
         "Findings about reads: in a result, never the end of a command (verdicts_data and core's tests of stamps).",
         &[
