@@ -24,7 +24,7 @@ use kvdyno_core::workload::{PhasePlan, Random};
 use kvdyno_report::events::Event;
 use kvdyno_report::events::stream::Stream;
 use kvdyno_report::result::{FaultResult, MOVE_RECORDS, SteeredResult, mark_dark};
-use kvdyno_testbed::{NodeDescription, Role, TestbedError};
+use kvdyno_testbed::{NodeDescription, TestbedError};
 
 use super::NodeProcesses;
 use super::aim::{Aimed, choose, few, sides, wanted};

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus, Reason, ViolationKind};
 use kvdyno_core::store::{Durability, Promise};
-use kvdyno_core::verify::Tally;
+use kvdyno_core::verify::{OtherWriter, Tally};
 use kvdyno_core::workload::fault::{ActionFailure, Lose};
 
 use super::{cut_text, durability_text, of_phase, of_run, of_search};
