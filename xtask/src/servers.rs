@@ -53,7 +53,10 @@ const PROGRAMS: [Need; 9] = [
 /// Libraries that drivers need: the one that `rocksdb:` loads; outside the default features the compiler of
 /// `etcd:`'s messages and those that they include.
 const LIBRARIES: [Need; 2] = [
-    Need { packages: &["librocksdb-dev"], present: "ldconfig -p | grep -q librocksdb[.]so" },
+    Need {
+        packages: &["librocksdb-dev"],
+        present: "PATH=$PATH:/sbin ldconfig -p | grep -q librocksdb[.]so",
+    },
     Need {
         packages: &["protobuf-compiler", "libprotobuf-dev"],
         present: "command -v protoc && test -e /usr/include/google/protobuf/any.proto",
