@@ -39,7 +39,9 @@ pub(super) fn right(history: &History<'_>, at: usize, phase: &PhaseResult) -> Op
     }
     evidence.leave(Reason::NotJudged, tally.unknown.saturating_add(tally.not_read_again));
     evidence.leave(Reason::OtherRun, tally.other_run);
-    evidence.keep_rest_of(tally.reads);
+    // A stamp tells whose bytes they are, and not whether they are the right version: no part of the stake.
+    let by_stamp_only = tally.stamp_only.saturating_sub(tally.other_run);
+    evidence.keep_rest_of(tally.reads.saturating_sub(by_stamp_only));
     Some(evidence)
 }
 

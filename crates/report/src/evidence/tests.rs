@@ -449,6 +449,12 @@ fn every_read_was_right_needs_a_read() {
     let other = Tally { reads: 9, judged: 2, other_run: 7, ..Tally::default() };
     run.phases[0].tally = Some(other);
     assert_eq!(status(&run), EvidenceStatus::Inconclusive(Reason::OtherRun));
+    let by_stamp =
+        |stamp_only| Tally { reads: 9, judged: 9 - stamp_only, stamp_only, ..Tally::default() };
+    run.phases[0].tally = Some(by_stamp(4));
+    assert_eq!(of_phase(&run, Claimed::ReadsRight, "p").unwrap().stake(), 5);
+    run.phases[0].tally = Some(by_stamp(9));
+    assert_eq!(status(&run), EvidenceStatus::NothingToShow, "no version was judged");
     run.phases[0].tally = None;
     assert_eq!(of_phase(&run, Claimed::ReadsRight, "p"), None, "verification was off");
 }
