@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::one_server::{RedisServer, RedisSettings};
-use crate::support::{KVDYNO, Scratch, finds_kvdyno};
+use crate::support::{KVDYNO, Running, Scratch, finds_kvdyno};
 
 /// A machine of its own, for all that the runs know of each other.
 fn on_own_machine(arguments: &str) -> Command {
@@ -30,6 +30,22 @@ fn heartbeat_keys(scratch: &Scratch, url: &str) -> String {
     scratch.spawn(command).wait().out
 }
 
+/// The begin of each command line here.
+fn line(url: &str) -> String {
+    format!("run --records 500 --clients 4 --mix get=50,update=50 --quiet --store {url}")
+}
+
+/// Starts a run on a machine of its own, and waits until its records are loaded and it measures.
+fn measuring(scratch: &Scratch, url: &str, more: &str, out: &str) -> Running {
+    let arguments = format!("{} {more} --out {out}", line(url));
+    let mut running = scratch.spawn(on_own_machine(&arguments));
+    let log = scratch.path(&format!("{out}/timeline.csv"));
+    running.until("intervals of the phase `run`", || {
+        std::fs::read_to_string(&log).unwrap_or_default().contains(",run,")
+    });
+    running
+}
+
 fn reasons(run: &Value) -> Vec<&str> {
     let reasons = run["verdict"]["reasons"].as_array().expect("reasons").iter();
     reasons.filter_map(|reason| reason["name"].as_str()).collect()
@@ -40,16 +56,10 @@ fn reasons(run: &Value) -> Vec<&str> {
 fn runs_on_two_machines_prove_to_each_other_that_they_go_on() {
     let scratch = Scratch::new();
     let (_server, url) = redis(&scratch);
-    let line =
-        format!("run --records 500 --clients 4 --mix get=50,update=50 --quiet --store {url}");
-    let mut first = scratch.spawn(on_own_machine(&format!("{line} --duration 9s --out first")));
-    let log = scratch.path("first/timeline.csv");
-    first.until("intervals of the phase `run`", || {
-        std::fs::read_to_string(&log).unwrap_or_default().contains(",run,")
-    });
+    let first = measuring(&scratch, &url, "--duration 9s", "first");
     assert!(heartbeat_keys(&scratch, &url).contains("kvdyno-heartbeat-"), "it tells of itself");
     let more = "--data reuse --duration 5s --out second";
-    let second = scratch.spawn(on_own_machine(&format!("{line} {more}"))).wait();
+    let second = scratch.spawn(on_own_machine(&format!("{} {more}", line(&url)))).wait();
     let first = first.wait();
     // To the second run the values of the first are older than its own.
     for (out, ended) in [("first", first), ("second", second)] {
@@ -66,13 +76,7 @@ fn runs_on_two_machines_prove_to_each_other_that_they_go_on() {
 fn an_old_value_of_the_runs_own_is_the_stores_fault_beside_another_run_too() {
     let scratch = Scratch::new();
     let (_server, url) = redis(&scratch);
-    let line =
-        format!("run --records 500 --clients 4 --mix get=50,update=50 --quiet --store {url}");
-    let mut first = scratch.spawn(on_own_machine(&format!("{line} --duration 10s --out first")));
-    let log = scratch.path("first/timeline.csv");
-    first.until("intervals of the phase `run`", || {
-        std::fs::read_to_string(&log).unwrap_or_default().contains(",run,")
-    });
+    let first = measuring(&scratch, &url, "--duration 10s", "first");
     let socket = url.trim_start_matches("redis+unix://");
     // Kept before the other run begins: they are the first run's.
     let keep = format!(
@@ -80,17 +84,16 @@ fn an_old_value_of_the_runs_own_is_the_stores_fault_beside_another_run_too() {
          redis-cli -s {socket} COPY $key kept-$key > /dev/null; done"
     );
     scratch.shell(&keep).wait().expect(0);
-    let more = "--data reuse --duration 4s --out second";
-    let second = scratch.spawn(on_own_machine(&format!("{line} {more}"))).wait();
+    let second = measuring(&scratch, &url, "--data reuse --duration 5s", "second");
     let back = format!(
-        "for key in $(redis-cli -s {socket} --scan --pattern 'kept-*'); do \
-         redis-cli -s {socket} COPY $key ${{key#kept-}} REPLACE > /dev/null; done"
+        "for round in 1 2 3; do for key in $(redis-cli -s {socket} --scan --pattern 'kept-*'); do \
+         redis-cli -s {socket} COPY $key ${{key#kept-}} REPLACE > /dev/null; done; done"
     );
     scratch.shell(&back).wait().expect(0);
     let first = first.wait().expect(1);
     let run = scratch.result("first")["runs"][0].clone();
     assert!(reasons(&run).contains(&"other-run"), "{first:#?}");
-    second.expect(2);
+    second.wait().expect(2);
 }
 
 /// A run that was killed leaves its record, which stands still from then on.
@@ -99,13 +102,7 @@ fn an_old_value_of_the_runs_own_is_the_stores_fault_beside_another_run_too() {
 fn the_record_of_a_run_that_was_killed_excuses_no_value_that_comes_back() {
     let scratch = Scratch::new();
     let (_server, url) = redis(&scratch);
-    let line =
-        format!("run --records 500 --clients 4 --mix get=50,update=50 --quiet --store {url}");
-    let mut killed = scratch.spawn(on_own_machine(&format!("{line} --duration 30s --out killed")));
-    let log = scratch.path("killed/timeline.csv");
-    killed.until("intervals of the phase `run`", || {
-        std::fs::read_to_string(&log).unwrap_or_default().contains(",run,")
-    });
+    let killed = measuring(&scratch, &url, "--duration 30s", "killed");
     killed.signal(9);
     drop(killed.wait());
     let redis_cli = |words: &[&str]| {
@@ -124,12 +121,7 @@ fn the_record_of_a_run_that_was_killed_excuses_no_value_that_comes_back() {
     };
     redis_cli(&["COPY", &key, "kept"]);
     redis_cli(&["COPY", &beat, "kept-beat"]);
-    let more = "--data wipe --duration 5s --out after";
-    let mut after = scratch.spawn(on_own_machine(&format!("{line} {more}")));
-    let log = scratch.path("after/timeline.csv");
-    after.until("intervals of the phase `run`", || {
-        std::fs::read_to_string(&log).unwrap_or_default().contains(",run,")
-    });
+    let after = measuring(&scratch, &url, "--data wipe --duration 5s", "after");
     // As a server that falls back to what it held before: the record of the load, and the heartbeat with it.
     for _ in 0..30 {
         redis_cli(&["COPY", "kept", &key, "REPLACE"]);
