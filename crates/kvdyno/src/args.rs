@@ -36,7 +36,7 @@ pub fn command_line() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// What `kvdyno capacity --help` ends with.
+/// End of `kvdyno capacity --help`.
 const CAPACITY_EXAMPLES: &str = "\
 Examples:
   kvdyno capacity --store redis://127.0.0.1:6379 --slo 'p99<10ms,errors==0'
@@ -183,7 +183,7 @@ pub struct RunArguments {
     pub measure: MeasureArguments,
 }
 
-/// What is measured, whatever the suite, and how.
+/// Targets, load and options of a run of any suite.
 #[derive(Args, Debug)]
 pub struct MeasureArguments {
     /// Store to measure, such as redis://127.0.0.1:6379; may be given several times.
@@ -266,7 +266,7 @@ impl LoadArguments {
     }
 }
 
-/// How a run is conducted, and what is shown of it.
+/// Options of a run: its conduct, and its output.
 #[derive(Args, Debug)]
 pub struct ExecutionArguments {
     /// How it is conducted.
@@ -331,7 +331,7 @@ pub struct ConductArguments {
     pub price: PriceArguments,
 }
 
-/// What is shown of a run, and where.
+/// Output of a run, and its place.
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArguments {

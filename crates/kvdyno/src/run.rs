@@ -139,7 +139,7 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
     carry_out(&plan, targets, (&config, &output), result.command)
 }
 
-/// How the run of a result was conducted. One that does not say so has its command line.
+/// Returns how the run of a result was conducted; of a result that does not say so, by its command line.
 fn recorded_config(result: &RunResult) -> Result<RunConfig, &'static str> {
     if let Some(config) = &result.config {
         let read = serde_json::from_value(config.clone());

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::args::{CarryingArguments, ConductArguments, DataPolicy, PriceArguments};
 use crate::fleet::{OnAgentLost, ReadsFrom};
 
-/// How a run is conducted.
+/// Conduct of a run, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RunConfig {
@@ -46,7 +46,7 @@ pub struct RunConfig {
     pub dry_run: bool,
 }
 
-/// How a load is carried.
+/// Manner in which a load is carried.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Carrying {

@@ -1,4 +1,4 @@
-//! How the operations of a closed phase reach several processes that each own a part of the records. Their numbers are dealt
+//! Deals the operations of a closed phase to several processes that each own a part of the records. Their numbers are dealt
 //! in blocks to whichever lane is free, and a lane carries out all reads of its blocks, so that the reads of all together
 //! have the distribution that was asked for, however quick each is. Writes stay with the owner of their record: a lane
 //! carries out those of its process in every block that was dealt to anybody, up to its own latest one.
@@ -22,7 +22,7 @@ const FIRST: u64 = 4;
 const MOST: u64 = 1 << 12;
 /// A lane that is done with what it was dealt sooner asks for twice as many blocks; later than four times that, for half.
 const SHORT: Nanos = 25_000_000;
-/// How long a client waits where its lane has nothing to do.
+/// Wait of a client whose lane has nothing to do.
 pub(super) const WAIT: Duration = Duration::from_micros(500);
 
 /// Returns true if the operations of this group are dealt where several processes own the records of the phase.

@@ -14,7 +14,7 @@ use crate::store::{
 /// Begin of the record's key. Keys of records are digits, so it comes after all of them in every scan.
 const KEY: &str = "kvdyno-heartbeat-";
 
-/// What a run does next with the heartbeat record of its dataset. Each begins with a look at it.
+/// Next step of a run with the heartbeat record of its dataset. Each begins with a look at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Beat {
     /// Writes this text over it.

@@ -1,4 +1,4 @@
-//! How a process judges reads of records that another process writes. Each owner tells which versions were acknowledged, and
+//! Judges reads of records that another process writes. Each owner tells which versions were acknowledged, and
 //! thereby the oldest version that may still be read: the floor.
 //!
 //! # No false alarm

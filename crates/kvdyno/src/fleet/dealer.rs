@@ -18,7 +18,7 @@ const AHEAD: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 /// Share of a phase that this time is.
 const AHEAD_SHARE: u32 = 5;
 
-/// See the top of the file.
+/// Dealer of the operations of a phase.
 pub struct Dealer {
     /// Of the phase.
     number: u32,

@@ -77,7 +77,7 @@ impl Drop for Heartbeat {
 #[derive(Default)]
 struct Others(BTreeMap<u32, OtherRun>);
 
-/// What is known of another run.
+/// Another run, as its beats tell of it.
 struct OtherRun {
     /// Its newest beat.
     beat: u64,

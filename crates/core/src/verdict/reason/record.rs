@@ -75,7 +75,7 @@ impl ReasonRecord {
     }
 }
 
-/// Who may have caused what speaks against a measurement.
+/// Possible cause of what speaks against a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// The store.
@@ -113,7 +113,7 @@ impl Cause {
     }
 }
 
-/// What a figure counts.
+/// Unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A part of a whole; 1 is all of it.
@@ -183,7 +183,7 @@ impl Bounds {
     }
 }
 
-/// What a figure is made of.
+/// Unit of the samples behind a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleUnit {
     /// Things that happened, each counted, or what the plan and the build say: nothing is estimated.
