@@ -49,7 +49,8 @@ pub enum Command {
     Run(Box<RunArguments>),
     /// Search for the highest rate at which a store meets conditions, and tell how it scales with its clients
     /// (docs/CAPACITY.md).
-    #[command(after_help = CAPACITY_EXAMPLES)]
+    // A probe stops by time: `--requests` is refused, and its help would promise otherwise.
+    #[command(after_help = CAPACITY_EXAMPLES, mut_arg("requests", |option| option.hide(true)))]
     Capacity(Box<MeasureArguments>),
     /// Compare two results, two folders of trials, or the stores of one run: which is
     /// faster, and how sure that is.

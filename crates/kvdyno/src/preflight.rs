@@ -64,7 +64,7 @@ fn fitting(plan: &Plan, target: Target) -> Result<Target, Failure> {
         }
         Target::Testbed(words) => {
             let words = testbed::fitted(&words, plan)?;
-            if let Some(entry) = testbed::store_of(&words) {
+            if let Some(entry) = testbed::store_of(&words)? {
                 has_what_is_needed(plan.phases.iter(), entry, &words)?;
             }
             Ok(Target::Testbed(words))

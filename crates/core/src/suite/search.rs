@@ -106,19 +106,20 @@ impl SearchSpec {
         sweeps: bool,
     ) -> Result<(), SuiteError> {
         let changes = |kind: Kind| kind.inserts() || kind == Kind::Delete;
-        let wrong = match phase {
-            _ if sweeps => "a search has a sweep of its own",
+        let (wrong, hint) = match phase {
+            _ if sweeps => ("a search has a sweep of its own", ""),
             _ if phase.groups.iter().any(|group| group.mix.has(changes)) => {
-                "a search neither inserts nor deletes: each probe must find the same records"
+                ("a search neither inserts nor deletes: each probe must find the same records", "")
             }
-            _ if phase.groups.iter().any(|group| group.requests.is_some()) => {
-                "probes of a search stop by time: give the phase a duration, not requests"
-            }
+            _ if phase.groups.iter().any(|group| group.requests.is_some()) => (
+                "probes of a search stop by time, not by requests",
+                "give the phase a duration (`--duration 2s` instead of `--requests`)",
+            ),
             _ if phase.warmup || phase.load || !phase.faults.is_empty() => {
-                "a search is neither warm-up nor load and has no faults"
+                ("a search is neither warm-up nor load and has no faults", "")
             }
             _ => return self.check_conditions(document, phase),
         };
-        Err(document.error(self.mark, Problem::Conflict(wrong.to_owned()), ""))
+        Err(document.error(self.mark, Problem::Conflict(wrong.to_owned()), hint))
     }
 }

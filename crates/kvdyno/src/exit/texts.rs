@@ -177,6 +177,8 @@ fn errors_of_results_say_what_to_do() {
     let path = || Path::new("r/result.json").to_owned();
     let text = || "x".to_owned();
     let mut told = texts!(ResultFileError {
+        ResultFileError::SeveralTrials { .. } =>
+            Some(ResultFileError::SeveralTrials { path: path(), first: path() }),
         ResultFileError::Unreadable { .. } =>
             Some(ResultFileError::Unreadable { path: path(), source: gone() }),
         ResultFileError::TooLarge { .. } => Some(ResultFileError::TooLarge { path: path() }),

@@ -97,21 +97,29 @@ fn has_disks(words: &str, settings: &TestbedSettings, plan: &Plan) -> Result<(),
     Ok(())
 }
 
-/// What is known of the store that a testbed of these words will be; none where that shows only when it
-/// is up.
-pub fn store_of(words: &str) -> Option<&'static Entry> {
+/// Returns the entry of the store that a testbed of these words will be; none where that shows only when it is up.
+///
+/// # Errors
+/// [`Failure`] if this build lacks the driver of that store: better now than when its servers are up.
+pub fn store_of(words: &str) -> Result<Option<&'static Entry>, Failure> {
     if is_file(words) {
-        return None;
+        return Ok(None);
     }
-    let scheme = match TestbedRequest::parse(words).ok()?.kind.name {
+    let Ok(request) = TestbedRequest::parse(words) else { return Ok(None) };
+    let entry = scheme_of(request.kind.name).map(|scheme| registry::entry(&scheme)).transpose();
+    entry.map_err(Failure::usage)
+}
+
+/// Returns the scheme of the URL that testbeds of a kind serve; none where a setting of the testbed decides that.
+pub fn scheme_of(kind: &str) -> Option<String> {
+    Some(match kind {
         // Its endpoint is a setting.
         "infinispan" => return None,
         "ehcache" => "rest+http".to_owned(),
         "sim" => "redis+sentinel".to_owned(),
         "engine" => "redis".to_owned(),
         name => name.replace('-', "+"),
-    };
-    registry::entry(&scheme).ok()
+    })
 }
 
 fn faults(plan: &Plan) -> impl Iterator<Item = (&PhasePlan, &FaultPlan)> {
@@ -167,17 +175,26 @@ mod tests {
 
     use super::*;
 
-    /// A kind whose store is of another name is one of those that `store_of` knows.
+    /// A kind whose store is of another name is one of those that `scheme_of` knows.
     #[test]
-    fn the_store_of_every_kind_is_known() {
+    fn the_store_of_every_kind_is_known_and_a_driver_that_is_not_built_is_named() {
+        let mut known: Vec<&str> = left_out().iter().map(|missing| missing.scheme).collect();
+        known.extend(kvdyno_stores::stores().iter().flat_map(|entry| entry.schemes));
         for kind in kinds() {
-            let scheme = kind.name.replace('-', "+");
-            let left_out = left_out().iter().any(|missing| missing.scheme == scheme);
-            assert_eq!(store_of(kind.name).is_some(), kind.name != "infinispan" && !left_out);
+            let scheme = scheme_of(kind.name);
+            assert_eq!(scheme.is_none(), kind.name == "infinispan");
+            let Some(scheme) = scheme else { continue };
+            assert!(known.contains(&scheme.as_str()), "{} is no store", kind.name);
+            match left_out().iter().find(|missing| missing.scheme == scheme) {
+                Some(missing) => {
+                    let line = store_of(kind.name).expect_err("no driver").to_string();
+                    let way = format!("--features {}", missing.feature);
+                    assert!(line.contains(&way), "{line}");
+                }
+                None => assert!(store_of(kind.name).expect("a driver").is_some()),
+            }
         }
-        assert_eq!(
-            store_of("redis-cluster:6").map(|entry| entry.schemes[0]),
-            Some("redis+cluster")
-        );
+        let cluster = store_of("redis-cluster:6").expect("a driver");
+        assert_eq!(cluster.map(|entry| entry.schemes[0]), Some("redis+cluster"));
     }
 }

@@ -6,6 +6,9 @@ use kvdyno_testbed::{
     DISK, DISK_SOFTWARE, NETWORK, NETWORK_SOFTWARE, SHARED, Setting, TestbedKind, registry,
 };
 
+use kvdyno_stores::registry::LeftOut;
+
+use super::fitting::scheme_of;
 use crate::exit::{Exit, Failure};
 
 /// Lists the kinds of testbeds.
@@ -30,12 +33,20 @@ pub fn list() -> Result<Exit, Failure> {
                 kind.name
             ),
         }
+        if let Some(missing) = scheme_of(kind.name).and_then(|scheme| registry_lacks(&scheme)) {
+            say!("  driver     not in this build: build kvdyno with `--features {}`", missing.feature);
+        }
         kind.settings.iter().for_each(show_setting);
         say!("");
     }
     say!("Settings of all:");
     SHARED.iter().for_each(show_setting);
     Ok(Exit::Done)
+}
+
+/// Returns the driver that this build lacks of those that testbeds want.
+fn registry_lacks(scheme: &str) -> Option<&'static LeftOut> {
+    kvdyno_stores::registry::left_out().iter().find(|missing| missing.scheme == scheme)
 }
 
 fn nodes(kind: &TestbedKind) -> String {

@@ -1,7 +1,7 @@
 //! Reading a result back. The file may come from anyone: size, depth and every histogram are
 //! checked before the result is handed on, and each trouble is one line.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,8 @@ use kvdyno_core::verify::Tally;
 use kvdyno_core::workload::Part;
 use kvdyno_core::workload::fault::ActionFailure;
 use serde::Deserialize;
+
+use crate::trials::TRIALS_FILE;
 
 use super::{
     FaultResult, HistogramError, Latency, PhaseResult, RunResult, SCHEMA_VERSION, mark_dark,
@@ -40,6 +42,14 @@ pub enum ResultFileError {
     TooLarge {
         /// The file.
         path: PathBuf,
+    },
+    /// The folder is of several trials, each with a result of its own.
+    #[error("{path} is of several trials; name one of them, such as {first}")]
+    SeveralTrials {
+        /// The folder.
+        path: PathBuf,
+        /// The result folder of its first trial.
+        first: PathBuf,
     },
     /// The file is not a result.
     #[error(
@@ -88,6 +98,15 @@ pub enum ResultFileError {
     },
 }
 
+/// Returns the result folder of the first trial, if `folder` is of several trials and is no result itself.
+fn first_trial(folder: &Path) -> Option<PathBuf> {
+    if folder.join(RESULT_FILE).exists() || !folder.join(TRIALS_FILE).exists() {
+        return None;
+    }
+    let inside = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    inside.filter(|path| path.join(RESULT_FILE).exists()).min()
+}
+
 /// What must be understood before the rest, or apart from it.
 #[derive(Deserialize)]
 struct Versioned {
@@ -104,6 +123,9 @@ impl RunResult {
     pub fn load(path: impl AsRef<Path>) -> Result<RunResult, ResultFileError> {
         let mut path = path.as_ref().to_owned();
         if path.is_dir() {
+            if let Some(first) = first_trial(&path) {
+                return Err(ResultFileError::SeveralTrials { path, first });
+            }
             path.push(RESULT_FILE);
         }
         let bytes = read_bounded(&path)?;

@@ -543,7 +543,7 @@ fn wrong_answers_are_told_and_doubt_nothing() {
     let mut phase = healthy();
     phase.measure.tally.anomalies = [1, 0, 0, 2, 0];
     let text = phase.only("anomalies", Level::Valid).text();
-    assert!(text.contains("the store answered reads wrongly: 1 corrupt, 2 stale"), "{text}");
+    assert!(text.contains("reads were wrong: 1 corrupt, 2 stale"), "{text}");
 }
 
 #[test]

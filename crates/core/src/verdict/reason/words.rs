@@ -119,7 +119,7 @@ pub(super) fn of_anomalies(counts: [u64; 5]) -> String {
         .filter(|&(_, count)| count > 0)
         .map(|(kind, count)| format!("{} {}", grouped(count as f64), kind.name()))
         .collect();
-    format!("the store answered reads wrongly: {}", kinds.join(", "))
+    format!("reads were wrong: {}", kinds.join(", "))
 }
 
 /// Values of a run that began later, where this one has written.

@@ -83,6 +83,7 @@ pub const BEFORE: &str = "\
     sed 's/\"phases\": \\[/\"stages\": [/' map/result.json > planless/result.json
     sed 's/\"url\": \"map:\"/\"url\": \"redis:\\/\\/:***@h\"/' map/result.json > secret/result.json
     truncate --size 300M big/result.json
+    mkdir trials; cp -r map trials/trial-1; echo '{}' > trials/trials.json
     chmod +x redis-server; mv redis-server bin";
 
 /// Exit code and line.
@@ -163,6 +164,7 @@ pub const LINES: &[(i32, &str)] = &[
     (64, "cp map/result.json alone.json; kvdyno export alone.json --as csv --table intervals"),
     (64, "kvdyno run --records 100 --store map: --console --console-on nowhere"),
     (70, "kvdyno export map --as csv -o nowhere/x.csv"),
+    (64, "kvdyno rerun trials"),
     (64, "kvdyno rerun foreign"),
     (64, "kvdyno rerun secret"),
     (64, "kvdyno rerun planless"),
