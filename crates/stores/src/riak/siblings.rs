@@ -8,7 +8,7 @@
 //!    tombstone, the record is deleted.
 //! 2. Of the siblings of that run the highest version counts; of the same version the one written last.
 //!
-//! Where a value has no such stamp, the one written last counts. (A record of several short fields has a stamp in each field
+//! Without such a stamp the value written last counts. (A record of several short fields has a stamp in each field
 //! only, and values of less than 8 bytes have none.)
 
 use kvdyno_core::verify::stamp::claim;
