@@ -66,7 +66,7 @@ impl Hop {
 pub(in crate::redis) struct Refused {
     /// Number of the node.
     pub(in crate::redis) member: usize,
-    /// Refusal of the node.
+    /// Error that the node answered with, or that came in place of an answer.
     pub(in crate::redis) error: RequestError,
 }
 
