@@ -71,7 +71,7 @@ fn rocksdb(folder: &str, drawing: &Drawing) -> Outcome<()> {
     })
 }
 
-/// What is read.
+/// Records of the folder, and the number of gets to make of them.
 struct Drawing {
     records: u64,
     gets: u64,

@@ -22,7 +22,7 @@ const PATIENCE: i64 = 5;
 
 const USAGE: &str = "redis|memcached ADDRESS RECORDS CONNECTIONS PIPELINE fill|get|half OPERATIONS";
 
-/// What the requests are.
+/// Kind of the requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mix {
     /// Each record is written once.
@@ -33,7 +33,7 @@ enum Mix {
     Half,
 }
 
-/// In which words: Redis' RESP, or Memcached's meta commands.
+/// Protocol of the requests: Redis' RESP, or Memcached's meta commands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Protocol {
     Redis,
@@ -89,13 +89,13 @@ struct Requests {
     value: [u8; VALUE],
     records: u64,
     state: u64,
-    /// Written by now, and to be written in all.
+    /// Requests written by now, and to be written in all.
     written: u64,
     wanted: u64,
 }
 
 impl Requests {
-    /// The next `count` requests, or as many as are still wanted; tells how many.
+    /// Writes the next `count` requests, or as many as are still wanted; returns how many.
     fn push(&mut self, out: &mut Vec<u8>, count: u64) -> u64 {
         let count = count.min(self.wanted - self.written);
         for _ in 0..count {

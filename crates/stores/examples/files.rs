@@ -16,7 +16,7 @@ use kvdyno_core::store::{
 use kvdyno_stores::conformance::conformance;
 use kvdyno_stores::{Entry, StoreError, StoreUrl};
 
-/// What `kvdyno stores` says of it, and how its URL is opened: the registry's line names this.
+/// Line of the store in `kvdyno stores`, and the function that opens its URL: the registry's list names this.
 pub const ENTRY: Entry = Entry {
     schemes: &["files"],
     name: "files",
@@ -47,7 +47,7 @@ impl FileStore {
     }
 }
 
-/// What a URL can say beside its path.
+/// Takes all that a URL can say beside its path.
 fn take_create(url: &mut StoreUrl) -> Result<bool, StoreError> {
     let create = url.take_flag("create")?.unwrap_or(true);
     // Refuses what is left over, so that a misspelt option is never ignored.

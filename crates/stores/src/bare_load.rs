@@ -24,7 +24,7 @@ const RECORDS: u64 = 1_000;
 /// done, and is nothing to count.
 pub const NEVER: Duration = Duration::from_secs(24 * 3600);
 
-/// Why the loop could not be run.
+/// Reason why the loop could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopError {
     /// The store cannot be opened.
@@ -38,26 +38,25 @@ pub enum LoopError {
     Load(#[from] LoadError),
 }
 
-/// What is carried out.
+/// Load that the loop carries out.
 #[derive(Clone, Copy, Debug)]
 pub struct BareLoad<'a> {
     /// URL of a store without records.
     pub url: &'a str,
     /// Clients, all of one thread where the store is reached over a wire.
     pub clients: u32,
-    /// Of each 1,000 operations so many are updates, the others gets.
+    /// Updates of each 1,000 operations; the others are gets.
     pub updates: u16,
-    /// Reads are checked.
+    /// True if reads are checked.
     pub verify: bool,
-    /// How many, by all clients together.
+    /// Number of operations, by all clients together.
     pub operations: u64,
     /// Width of the timeline's intervals.
     pub interval: Duration,
 }
 
 impl BareLoad<'_> {
-    /// Inserts a thousand records, then carries out the operations, of which `observer` is told; what
-    /// they measured.
+    /// Inserts a thousand records, then carries out the operations and tells `observer` of them. Returns what they measured.
     ///
     /// # Errors
     /// [`LoopError`].
@@ -65,8 +64,7 @@ impl BareLoad<'_> {
         self.run_as(Ownership::ALL, observer)
     }
 
-    /// The same as one of several owners of the records does it: all draw the operations, and each carries out its
-    /// own.
+    /// Does the same as one of several owners of the records: all draw the operations, and each carries out its own.
     ///
     /// # Errors
     /// [`LoopError`].
@@ -129,7 +127,7 @@ impl BareLoad<'_> {
     }
 }
 
-/// Is told and does nothing.
+/// An observer that does nothing.
 #[derive(Debug)]
 pub struct Unobserved;
 
@@ -164,7 +162,7 @@ mod tests {
         assert_eq!(owned.iter().sum::<u64>(), operations, "together all of them: {owned:?}");
         assert!(BareLoad { url: "nil:", ..load }.run(&mut Unobserved).is_err());
     }
-    /// To look at each of 100 million requests that fell due would take longer than anybody waits for a worker.
+    /// Looking at each of 100 million requests that fell due would take longer than anybody waits for a worker.
     #[test]
     fn a_rate_far_beyond_its_client_loses_nothing_that_a_worker_found() {
         const RATE: f64 = 2e8;

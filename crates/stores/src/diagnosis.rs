@@ -1,6 +1,5 @@
-//! What a store's servers are like from outside, when it could not be opened: which of them take a
-//! connection at all, and whether what they speak is something else. Asked on connections of its own, after
-//! the failure, for every driver alike.
+//! Looks at a store's servers from outside, when it could not be opened: which of them take a connection at all, and whether
+//! they speak another protocol. It asks on connections of its own, after the failure, for every driver alike.
 
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -13,7 +12,7 @@ use crate::wire::is_of_socket;
 /// Longest wait for a connection and for each answer.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
-/// What opens a connection of TLS 1.2 (RFC 5246, 7.4.1.2) with two usual suites.
+/// First message of a connection of TLS 1.2 (RFC 5246, 7.4.1.2) with two usual suites.
 const CLIENT_HELLO: &[u8] = &{
     let mut hello = [0_u8; 50];
     // A record of a handshake; its length; a hello; its length; the version.
@@ -33,8 +32,8 @@ const CLIENT_HELLO: &[u8] = &{
     hello
 };
 
-/// What is to be said of the servers that a URL names after it could not be opened: of each that takes no
-/// connection, if others do, and of each that answers in another protocol. Empty if there is nothing to say.
+/// Describes the servers that a URL names after it could not be opened: each that takes no connection, if others do, and
+/// each that answers in another protocol. Empty if there is nothing to say.
 #[must_use]
 pub fn of_servers(url: &str) -> String {
     let Ok(mut url) = StoreUrl::parse(url) else { return String::new() };
@@ -72,7 +71,7 @@ pub fn all_servers(url: &str) -> Vec<String> {
     addresses(url, |scheme| NAMED_WHOLE.contains(&scheme))
 }
 
-/// The addresses of all servers that a URL and those in it name, if `wanted` takes each of their schemes.
+/// Returns the addresses of all servers that a URL and those in it name, if `wanted` takes each of their schemes.
 fn addresses(url: &str, wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let Ok(mut url) = StoreUrl::parse(url) else { return Vec::new() };
     let mut urls = url.take_members();
@@ -115,8 +114,8 @@ fn of_url(url: &StoreUrl) -> Vec<String> {
     })
 }
 
-/// Where a store is asked over HTTP as others are: what it shows at which path, and a page that is none
-/// of its own.
+/// Asks a server of etcd or Couchbase, which speak HTTP as others do, for a page of its own. Returns what to say if the page
+/// has none of the system's words; `None` for other schemes.
 fn as_another(scheme: &str, name: &str) -> Option<String> {
     let (system, path, words) = match scheme {
         "etcd" => ("etcd", "/version", &["etcdserver"][..]),
@@ -129,7 +128,7 @@ fn as_another(scheme: &str, name: &str) -> Option<String> {
     (!own).then(|| format!("{name} answers HTTP, but not as {system} does"))
 }
 
-/// The port of the store's example.
+/// Returns the port of the store's example.
 fn usual_port(scheme: &str) -> Option<u16> {
     match scheme {
         "rest+http" => Some(80),
@@ -151,7 +150,7 @@ const MONGODB: &str = "MongoDB's protocol";
 const AEROSPIKE: &str = "Aerospike's protocol";
 const RIAK: &str = "Riak's protocol";
 
-/// What the servers of a scheme answer, so that it is no surprise.
+/// Returns the protocols that the servers of a scheme speak, so that they are no surprise.
 fn spoken_by(scheme: &str) -> &'static [&'static str] {
     match scheme.split('+').next().unwrap_or(scheme) {
         "rediss" | "valkeys" | "memcacheds" | "cassandras" | "etcds" => &[TLS],
@@ -179,8 +178,8 @@ fn reach(name: &str) -> Result<TcpStream, std::io::Error> {
     Err(last)
 }
 
-/// What servers are asked, each on a connection of its own and all at once: a request of HTTP, a hello of TLS,
-/// Memcached's version (it closes at the others), Aerospike's build, Riak's ping.
+/// Questions that tell protocols apart, each asked on a connection of its own and all at once: a request of HTTP, a hello of
+/// TLS, Memcached's version (it closes at the others), Aerospike's build, Riak's ping.
 const QUESTIONS: [&[u8]; 5] = [
     b"GET / HTTP/1.0\r\n\r\n",
     CLIENT_HELLO,
@@ -189,7 +188,7 @@ const QUESTIONS: [&[u8]; 5] = [
     b"\0\0\0\x01\x01",
 ];
 
-/// The protocol that a server shows by what it says to these; of several the first that is known.
+/// Returns the protocol that a server shows by its answers to [`QUESTIONS`]; of several the first that is known.
 fn what_answers(name: &str) -> Option<&'static str> {
     let answers: Vec<Vec<u8>> = std::thread::scope(|scope| {
         let asked = QUESTIONS.map(|question| scope.spawn(|| answer(name, question)));
@@ -198,7 +197,7 @@ fn what_answers(name: &str) -> Option<&'static str> {
     answers.iter().find_map(|answer| protocol_of(answer))
 }
 
-/// What a server says to a request, on a connection of its own; nothing if it says none.
+/// Returns the answer of a server to a request, on a connection of its own; empty if there is none.
 fn answer(name: &str, request: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; 4_096];
     let ask = |into: &mut [u8]| {
@@ -248,7 +247,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that answers every connection with the same bytes.
+    /// Starts a server that answers every connection with the same bytes.
     fn says(bytes: &'static [u8]) -> u16 {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();

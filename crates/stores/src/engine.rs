@@ -1,5 +1,4 @@
-//! What the engines in this process share: where their files lie, and what an acknowledged write
-//! survives there.
+//! Shares between the engines in this process where their files lie, and what an acknowledged write survives there.
 
 #[cfg(all(test, feature = "embedded"))]
 pub(crate) mod trial;
@@ -28,10 +27,10 @@ use crate::url::StoreUrl;
 pub(crate) const DURABILITY_OPTION: &str =
     "what an acknowledged write survives: power, process or none; default power";
 
-/// What to do where there is no room for an engine's files.
+/// Advice where there is no room for an engine's files.
 const FULL: &str = "its disk is full: make room there, or name a folder on another one";
 
-/// The class of an error that the system gave an engine.
+/// Returns the class of an error that the system gave an engine.
 #[cfg(feature = "embedded")]
 pub(crate) fn io_class(error: &io::Error) -> ErrorClass {
     match error.kind() {
@@ -40,7 +39,7 @@ pub(crate) fn io_class(error: &io::Error) -> ErrorClass {
     }
 }
 
-/// There is no room for as much as the engines write at once.
+/// Returns true if there is no room for as much as the engines write at once.
 fn is_disk_full(path: &Path) -> bool {
     const LEAST: u64 = 1 << 20;
     // Some file systems count nothing.
@@ -50,7 +49,7 @@ fn is_disk_full(path: &Path) -> bool {
     rustix::fs::statvfs(path).is_ok_and(full)
 }
 
-/// What engines keep whose log may stay in memory, be handed to the system, or be synced.
+/// Levels of engines whose log may stay in memory, be handed to the system, or be synced.
 pub(crate) const EVERY_LEVEL: [Durability; 3] =
     [Durability::PowerLoss, Durability::ProcessKill, Durability::None];
 
@@ -81,8 +80,8 @@ pub(crate) fn take_durability(
     ))
 }
 
-/// What all of them are: ordered, with transactions over several records, linearizable because
-/// every read sees the last commit.
+/// Returns the profile that all engines have: ordered, with transactions over several records, linearizable because every
+/// read sees the last commit.
 #[cfg(feature = "embedded")]
 pub(crate) fn profile(
     store: &str,
@@ -107,8 +106,8 @@ pub(crate) fn profile(
     }
 }
 
-/// Where an engine keeps its files; a temporary folder goes when this is dropped, so keep it
-/// until the engine is closed. That of a killed process goes when the next one is made.
+/// Folder in which an engine keeps its files; a temporary one goes when this is dropped, so keep it until the engine is
+/// closed. That of a killed process goes when the next one is made.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
@@ -116,9 +115,8 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// The folder that the URL's path names, made if it is not there; without a path a fresh one
-    /// that is removed at the end. Refuses durability `power` where files live in memory; `offered` are
-    /// the levels that the engine can keep.
+    /// Opens the folder that the URL's path names, made if it is not there; without a path a fresh one that is removed at
+    /// the end. Refuses durability `power` where files live in memory; `offered` are the levels that the engine can keep.
     pub(crate) fn open(
         url: &StoreUrl,
         durability: Durability,
@@ -127,7 +125,7 @@ impl Folder {
         Folder::at(url, url.path(), durability, offered)
     }
 
-    /// The same for a folder that is named elsewhere; none if that is empty.
+    /// Opens a folder that is named elsewhere in the same way; a fresh one if `named` is empty.
     pub(crate) fn at(
         url: &StoreUrl,
         named: &str,
@@ -173,7 +171,7 @@ impl Folder {
         &self.path
     }
 
-    /// Why an engine did not open its files here; `advice` is for a disk that has room.
+    /// Returns the error of an engine that did not open its files here; `advice` is for a disk that has room.
     #[cfg(feature = "embedded")]
     pub(crate) fn cannot_open(
         &self,
@@ -184,8 +182,8 @@ impl Folder {
         url.cannot_open(problem, if is_disk_full(&self.path) { FULL } else { advice })
     }
 
-    /// What an error of the engine means for a request. Some engines keep to themselves that the disk had no room, or give
-    /// up after that and say no more than so: then the disk is asked.
+    /// Returns the error of a request that failed in the engine. Some engines keep to themselves that the disk had no room,
+    /// or give up after that and say no more than so: then the disk is asked.
     #[cfg(feature = "embedded")]
     pub(crate) fn request_error(
         &self,
@@ -201,14 +199,15 @@ impl Folder {
         RequestError::new(certainty, class, message.to_string())
     }
 
-    /// What to disclose in a result.
+    /// Returns the setting to disclose in a result: the folder's path.
     pub(crate) fn setting(&self) -> (String, String) {
         let kept = if self._temporary.is_some() { " (temporary)" } else { "" };
         ("path".to_owned(), format!("{}{kept}", self.path.display()))
     }
 }
 
-/// `/var/tmp` before `/tmp`: the latter often lies in memory, where a disk is to be measured.
+/// Returns the folder for temporary ones: `/var/tmp` before `/tmp`. The latter often lies in memory, where a disk is to be
+/// measured.
 fn temporary_place() -> PathBuf {
     let disk = Path::new("/var/tmp");
     if std::env::var_os("TMPDIR").is_none() && disk.is_dir() {
@@ -218,7 +217,7 @@ fn temporary_place() -> PathBuf {
     }
 }
 
-/// The file system there is tmpfs or ramfs (numbers from Linux' `magic.h`).
+/// Returns true if the file system there is tmpfs or ramfs (numbers from Linux' `magic.h`).
 fn in_memory(path: &Path) -> bool {
     const TMPFS: u32 = 0x0102_1994;
     const RAMFS: u32 = 0x8584_58f6;

@@ -1,4 +1,4 @@
-//! What is known of a store before it is opened: the line that each driver gives the registry.
+//! The entry of a store: the line that each driver gives the registry, known before a store is opened.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::error::StoreError;
 use crate::request::ShownRequest;
 use crate::url::StoreUrl;
 
-/// What opening a URL gives.
+/// Store that opening a URL gives.
 pub type Opened = Arc<dyn AnyStore>;
 
 /// Opens a store whose load runs through the loop that is compiled once, for [`BoxedStore`]. A request costs some 50 ns
@@ -18,28 +18,28 @@ pub(crate) fn boxed(store: impl Store) -> Opened {
     BoxedStore::new(store).into()
 }
 
-/// What is known of a store without opening it. Texts are plain sentences for `kvdyno stores`.
+/// Description of a store that is not opened. Texts are plain sentences for `kvdyno stores`.
 #[derive(Debug)]
 pub struct Entry {
     /// Schemes that name it; the first one is the usual one.
     pub schemes: &'static [&'static str],
     /// Name of the system.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// Description of the system in one line.
     pub summary: &'static str,
     /// URL options as (name, meaning with its default).
     pub options: &'static [(&'static str, &'static str)],
-    /// Which calls or commands each operation makes.
+    /// Calls or commands that each operation makes.
     pub operations: &'static str,
-    /// What an acknowledged write survives, and how that is set.
+    /// Failures that an acknowledged write survives, and the options that set this.
     pub durability: &'static str,
-    /// What a read may return.
+    /// Values that a read may return: the level of consistency.
     pub consistency: &'static str,
     /// A URL that works.
     pub example: &'static str,
-    /// What it lacks, whatever its options.
+    /// Needs that the store lacks, whatever its options.
     pub lacks: &'static [Need],
-    /// What a request becomes, in the store's own words.
+    /// Shows a request in the store's own words.
     pub request: fn(&ShownRequest<'_>) -> String,
     /// Takes the options from the URL as opening does, and refuses what that would refuse in it. Opens and
     /// makes nothing.

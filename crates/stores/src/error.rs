@@ -1,5 +1,5 @@
-//! Why a store could not be opened, each as one line for the user: what is wrong, where, what to
-//! do next. No message ever holds a password.
+//! Reasons why a store could not be opened, each as one line for the user: what is wrong, where, what to do next. No message
+//! ever holds a password.
 
 /// A store could not be named or opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -9,9 +9,9 @@ pub enum StoreError {
     Url {
         /// The URL without its password.
         url: String,
-        /// What is wrong.
+        /// Description of what is wrong.
         problem: String,
-        /// What to do next.
+        /// Advice: what to do next.
         advice: String,
     },
     /// No store has this scheme.
@@ -19,7 +19,7 @@ pub enum StoreError {
     UnknownStore {
         /// The scheme asked for.
         scheme: String,
-        /// What to do next.
+        /// Advice: what to do next.
         advice: String,
     },
     /// The store exists, but this program was built without it.
@@ -37,16 +37,16 @@ pub enum StoreError {
     Open {
         /// The URL without its password.
         url: String,
-        /// What the engine or the system said.
+        /// Message of the engine or of the system.
         problem: String,
-        /// What to do next.
+        /// Advice: what to do next.
         advice: String,
     },
 }
 
 impl StoreError {
-    /// The user asked for something that cannot be, so asking again does not help (exit code 64);
-    /// if not, the store is not available (exit code 69).
+    /// Returns true if the user asked for something that cannot be, so asking again does not help (exit code 64); if not,
+    /// the store is not available (exit code 69).
     #[must_use]
     pub fn is_usage(&self) -> bool {
         !matches!(self, StoreError::Open { .. })

@@ -19,7 +19,7 @@ use crate::error::StoreError;
 use crate::in_process::refuse_hosts;
 use crate::url::StoreUrl;
 
-/// What `kvdyno stores` says of it.
+/// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
     schemes: &["fjall"],
     name: "fjall",
@@ -58,10 +58,10 @@ struct Shared {
     records: Keyspace,
     database: Database,
     durability: Durability,
-    /// What a single write must be followed by, where the keyspace does not do it by itself.
+    /// Sync that must follow a single write, where the keyspace does not do it by itself.
     persist: Option<PersistMode>,
     settings: Vec<(String, String)>,
-    /// Last, so that a temporary folder goes after fjall has closed its files.
+    /// Folder of the database. Last, so that a temporary folder goes after fjall has closed its files.
     folder: Folder,
 }
 
@@ -109,17 +109,18 @@ impl FjallStore {
     }
 }
 
-/// A worker that has put a full memtable aside asks for its flush over the workers' own queue, which holds
-/// 1,000 requests of the writers': where it is full, only another worker can make room.
+/// Least number of workers. A worker that has put a full memtable aside asks for its flush over the workers' own queue,
+/// which holds 1,000 requests of the writers': where it is full, only another worker can make room.
 const FEWEST_WORKERS: usize = 2;
 
-/// fjall takes as many workers as there are processors.
+/// Returns the number of workers to set on a machine with one processor: fjall takes as many workers as there are
+/// processors.
 fn for_one_processor() -> Option<usize> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     (processors < FEWEST_WORKERS).then_some(FEWEST_WORKERS)
 }
 
-/// What the URL asks of fjall; `None`: its own default.
+/// Options of the URL for fjall; `None`: its own default.
 struct Asked {
     durability: Durability,
     cache: Option<u64>,
@@ -164,7 +165,7 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Options of a new keyspace.
+    /// Returns the options of a new keyspace.
     fn keyspace(&self) -> KeyspaceCreateOptions {
         let mut options = KeyspaceCreateOptions::default();
         if let Some(compression) = self.compression {
@@ -186,7 +187,7 @@ impl Asked {
         }
     }
 
-    /// For the result.
+    /// Returns the settings that the result discloses.
     fn settings(&self) -> [(String, String); 4] {
         fn setting(name: &str, given: Option<impl ToString>) -> (String, String) {
             (name.to_owned(), given.map_or("default".to_owned(), |value| value.to_string()))
@@ -224,7 +225,7 @@ impl Store for FjallStore {
     kvdyno_core::notices_nothing!();
 }
 
-/// Of the fjall crate, which does not tell it; a test holds it against Cargo.toml.
+/// Version of the fjall crate, which does not tell it; a test holds it against Cargo.toml.
 const VERSION: &str = "3.1.13";
 
 /// A client of a [`FjallStore`].
@@ -233,7 +234,7 @@ pub struct FjallClient {
 }
 
 impl FjallClient {
-    /// The journal has the write already, so what fails here may yet survive.
+    /// Makes a write durable. The journal has it already, so a write whose call fails here may yet survive.
     fn persist(&self) -> Answer<()> {
         let Some(mode) = self.shared.persist else { return Ok(()) };
         self.shared.database.persist(mode).map_err(|e| self.shared.unsure(&e))
@@ -301,7 +302,7 @@ impl Client for FjallClient {
     }
 }
 
-/// fjall panics on keys outside these bounds.
+/// Refuses keys outside these bounds: fjall panics on them.
 fn check_key(key: &[u8]) -> Answer<()> {
     if (1..=usize::from(u16::MAX)).contains(&key.len()) {
         return Ok(());
@@ -336,7 +337,7 @@ mod tests {
         Trial::new(FjallStore::open(&mut StoreUrl::parse(&url).unwrap()).unwrap())
     }
 
-    /// Bytes of all files below a folder.
+    /// Returns the bytes of all files below a folder.
     fn bytes_below(folder: &std::path::Path) -> u64 {
         let entries = std::fs::read_dir(folder).unwrap().flatten();
         let bytes = entries.map(|entry| match entry.metadata() {
@@ -346,7 +347,7 @@ mod tests {
         bytes.sum()
     }
 
-    /// Bytes of the tables that hold 4,000 records.
+    /// Returns the bytes of the tables that hold 4,000 records.
     fn size(options: &str) -> u64 {
         let mut trial = trial(options);
         trial.write(4000);

@@ -1,4 +1,4 @@
-//! What the stores in this process share: their URLs name no server, and their calls are never
+//! Shares between the stores in this process what they have in common: their URLs name no server, and their calls are never
 //! given up.
 
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::error::StoreError;
 use crate::url::StoreUrl;
 
-/// A call in this process is never given up; this is how long the end of a run waits for one.
+/// Wait of a run's end for a call in this process, which is never given up otherwise.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A store in this process has no server.
+/// Refuses hosts: a store in this process has no server.
 pub(crate) fn refuse_hosts(url: &StoreUrl) -> Result<(), StoreError> {
     if url.hosts().is_empty() && url.user().is_none() && url.password().is_none() {
         return Ok(());
@@ -21,7 +21,7 @@ pub(crate) fn refuse_hosts(url: &StoreUrl) -> Result<(), StoreError> {
     ))
 }
 
-/// A store that keeps all in memory has neither host nor path.
+/// Refuses host and path: a store that keeps all in memory has neither.
 pub(crate) fn refuse_place(url: &StoreUrl) -> Result<(), StoreError> {
     refuse_hosts(url)?;
     if url.path().is_empty() {

@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 
 use kvdyno_core::store::Figure;
 
-/// So much less than the time between two looks a server may say that it was up longer: it counts whole
-/// seconds, and a busy one does so late.
+/// Slack by which a server may say that it was up longer by less than the time between two looks: it counts whole seconds,
+/// and a busy one does so late.
 const SLACK: Duration = Duration::from_secs(5);
 
-/// What a server says of its incarnation.
+/// Incarnation of a server, as it tells of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Incarnation {
-    /// Differs from that of any other incarnation: Redis's run id, a number of a process. Empty where it has none.
+    /// Name that differs from that of any other incarnation: Redis's run id, a number of a process. Empty where it has none.
     pub id: String,
-    /// For how long it is up, where it tells that.
+    /// Time that it is up; `None` where the server does not tell it.
     pub up: Option<Duration>,
 }
 
-/// What servers say of their incarnations, by the servers' names; `None` of one that says nothing.
+/// Incarnations that servers tell, by the servers' names; `None` of one that tells nothing.
 pub(crate) type Told = Vec<(String, Option<Incarnation>)>;
 
 /// The incarnations of a store's servers as they were last seen, by the servers' names.
@@ -38,8 +38,8 @@ impl Incarnations {
         }
     }
 
-    /// Notes what servers say; the figure that tells which of them were started anew since they were
-    /// last seen, if any was. One that says nothing stays as it was seen last.
+    /// Notes what servers say. Returns the figure that tells which of them were started anew since they were last seen, if
+    /// any was. A server that says nothing stays as it was seen last.
     pub(crate) fn look(&self, now: Instant, told: Told) -> Option<Figure> {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut anew = Vec::new();
@@ -55,7 +55,7 @@ impl Incarnations {
     }
 }
 
-/// Whether the server that was `before` has another incarnation `later`.
+/// Returns true if `after` is another incarnation than `before`, which was seen earlier by the time `later`.
 fn is_new(before: &Incarnation, after: &Incarnation, later: Duration) -> bool {
     let shorter = |(before, after)| after + SLACK < before + later;
     before.id != after.id || before.up.zip(after.up).is_some_and(shorter)

@@ -18,7 +18,7 @@ use crate::error::StoreError;
 use crate::in_process::refuse_hosts;
 use crate::url::StoreUrl;
 
-/// What `kvdyno stores` says of it.
+/// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
     schemes: &["lmdb"],
     name: "LMDB",
@@ -49,7 +49,7 @@ pub const ENTRY: Entry = Entry {
     open: |url| Ok(Arc::new(LmdbStore::open(url)?)),
 };
 
-/// LMDB's compiled-in limit (MDB_MAXKEYSIZE).
+/// Longest key, in bytes: LMDB's compiled-in limit (MDB_MAXKEYSIZE).
 const LONGEST_KEY: usize = 511;
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ struct Shared {
     records: Database<'static, Bytes, Bytes>,
     durability: Durability,
     settings: Vec<(String, String)>,
-    /// Last, so that a temporary folder goes after LMDB has closed its files.
+    /// Folder of the environment. Last, so that a temporary folder goes after LMDB has closed its files.
     folder: Folder,
 }
 
@@ -104,10 +104,10 @@ impl LmdbStore {
     }
 }
 
-/// What the URL asks of LMDB.
+/// Options of the URL for LMDB.
 struct Asked {
     durability: Durability,
-    /// Bytes of the map.
+    /// Size of the map, in bytes.
     size: u64,
     readers: u32,
     flags: EnvFlags,
@@ -131,7 +131,7 @@ impl Asked {
     }
 }
 
-/// The flag for what is not synced at each commit.
+/// Takes the flag for what is not synced at each commit.
 fn take_unsynced(
     url: &mut StoreUrl,
     durability: Durability,
@@ -185,7 +185,7 @@ impl Shared {
         self.folder.request_error(Certainty::Failed, class(error), message(error))
     }
 
-    /// A commit that failed.
+    /// Returns the error of a commit that failed.
     fn unsure(&self, error: &heed::Error) -> RequestError {
         self.folder.request_error(Certainty::Indeterminate, class(error), message(error))
     }

@@ -17,7 +17,7 @@ use crate::in_process::{PATIENCE, refuse_place};
 use crate::shards::Shards;
 use crate::url::StoreUrl;
 
-/// What `kvdyno stores` says of it.
+/// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
     schemes: &["map"],
     name: "map",
@@ -34,13 +34,13 @@ pub const ENTRY: Entry = Entry {
     open: |url| Ok(Arc::new(MapStore::open(url)?)),
 };
 
-/// A record as it is kept.
+/// Record as it is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Record {
     bytes: Vec<u8>,
-    /// Where the fields lie, by number; none if the record is one value.
+    /// Places of the fields, by number; none if the record is one value.
     spans: Vec<FieldSpan>,
-    /// The record is not there from this instant on.
+    /// Instant from which the record is gone; `None`: never.
     expires: Option<Instant>,
 }
 
@@ -86,17 +86,17 @@ impl Record {
         }
     }
 
-    /// The record is there now.
+    /// Returns true while the record is there.
     pub(crate) fn is_live(&self) -> bool {
         self.expires.is_none_or(|end| Instant::now() < end)
     }
 
-    /// All bytes, fields end to end.
+    /// Returns all bytes, fields end to end.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// This record with one bit flipped, whose place comes from `random`.
+    /// Returns this record with one bit flipped, whose place comes from `random`.
     pub(crate) fn with_flipped_bit(&self, random: u64) -> Record {
         let mut wrong = self.clone();
         let bit = (random % (wrong.bytes.len() as u64 * 8)) as usize;

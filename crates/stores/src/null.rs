@@ -1,8 +1,7 @@
 //! `null:` answers at once and stores nothing: what remains is kvdyno's own cost. Reads bring
 //! values that carry a sound stamp for the key asked for, so that they are checked as any other.
 //!
-//! What a get does, it does before its future, which is so small that both are compiled into the
-//! load loop.
+//! A get does its work before its future, which is so small that both are compiled into the load loop.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use crate::error::StoreError;
 use crate::in_process::{PATIENCE, refuse_place};
 use crate::url::StoreUrl;
 
-/// What `kvdyno stores` says of it.
+/// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
     schemes: &["null"],
     name: "null",
@@ -57,7 +56,7 @@ impl NullStore {
     }
 }
 
-/// The length of values, all that a URL can say.
+/// Takes the length of values, all that a URL can say.
 fn take_length(url: &mut StoreUrl) -> Result<usize, StoreError> {
     refuse_place(url)?;
     let length = url.take_bytes("length")?.unwrap_or(100);
@@ -109,7 +108,7 @@ impl Store for NullStore {
 #[derive(Debug)]
 pub struct NullClient {
     template: Arc<[u8]>,
-    /// The value of a batch's key.
+    /// Memory for the value of a batch's key.
     value: Vec<u8>,
 }
 

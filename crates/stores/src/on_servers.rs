@@ -1,7 +1,7 @@
-//! What drivers of servers say alike of their stores. It is written into the `impl` of each, and is no default:
-//! of a store that is made of others it is not so.
+//! Gives drivers of servers the methods in which they do not differ. They are written into the `impl` of each, and are no
+//! default: a store that is made of others must answer otherwise.
 
-/// What a [`Store`](kvdyno_core::store::Store) says whose records lie on servers and nowhere before them.
+/// Writes the methods of a [`Store`](kvdyno_core::store::Store) whose records lie on servers and nowhere before them.
 macro_rules! kept_on_servers {
     () => {
         fn folder(&self) -> Option<&std::path::Path> {
@@ -18,7 +18,7 @@ macro_rules! kept_on_servers {
     };
 }
 
-/// What a [`Store`](kvdyno_core::store::Store) says whose driver can ask neither for a certain copy of a
+/// Writes the methods of a [`Store`](kvdyno_core::store::Store) whose driver can ask neither for a certain copy of a
 /// record nor for the servers that have one.
 macro_rules! copies_not_shown {
     () => {

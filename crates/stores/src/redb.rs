@@ -19,10 +19,10 @@ use crate::error::StoreError;
 use crate::in_process::refuse_hosts;
 use crate::url::StoreUrl;
 
-/// What it can keep.
+/// Levels of durability that redb can keep.
 const LEVELS: [Durability; 2] = [Durability::PowerLoss, Durability::None];
 
-/// What `kvdyno stores` says of it.
+/// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
     schemes: &["redb"],
     name: "redb",
@@ -53,7 +53,7 @@ struct Shared {
     database: Database,
     durability: Durability,
     settings: Vec<(String, String)>,
-    /// Last, so that a temporary folder goes after redb has closed its file.
+    /// Folder of the database. Last, so that a temporary folder goes after redb has closed its file.
     folder: Folder,
 }
 
@@ -93,7 +93,7 @@ impl RedbStore {
     }
 }
 
-/// What a write survives, and bytes of the cache.
+/// Takes what a write survives, and the bytes of the cache.
 fn take_options(url: &mut StoreUrl) -> Result<(Durability, u64), StoreError> {
     let durability = take_durability(url, &LEVELS)?;
     // redb's own default, written out so that a result can tell it.
@@ -127,7 +127,7 @@ impl Store for RedbStore {
     kvdyno_core::notices_nothing!();
 }
 
-/// Of the redb crate, which does not tell it; a test holds it against Cargo.toml.
+/// Version of the redb crate, which does not tell it; a test holds it against Cargo.toml.
 const VERSION: &str = "4.5.0";
 
 type ReadTable = ReadOnlyTable<&'static [u8], &'static [u8]>;

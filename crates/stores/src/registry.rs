@@ -1,5 +1,5 @@
-//! Which stores there are: from the scheme of a URL to the driver, one line for each. What
-//! `kvdyno stores` lists comes from the entries here.
+//! The registry of stores: from the scheme of a URL to the driver, one line for each. What `kvdyno stores` lists comes from
+//! the entries here.
 
 mod cached;
 
@@ -13,7 +13,7 @@ use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::url::StoreUrl;
 
-/// A store that this program was built without.
+/// Store that this program was built without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// The scheme that names it.
@@ -71,19 +71,19 @@ registry! {
     "riak" "riak" => crate::riak::ENTRY,
 }
 
-/// The stores of this build.
+/// Returns the stores of this build.
 #[must_use]
 pub fn stores() -> &'static [&'static Entry] {
     BUILT_IN
 }
 
-/// The stores that this build lacks.
+/// Returns the stores that this build lacks.
 #[must_use]
 pub fn left_out() -> &'static [LeftOut] {
     LEFT_OUT
 }
 
-/// The entry that a scheme names.
+/// Returns the entry that a scheme names.
 ///
 /// # Errors
 /// [`StoreError::UnknownStore`] with the nearest name, or [`StoreError::NotBuilt`] with the
@@ -110,7 +110,7 @@ pub fn entry(scheme: &str) -> Result<&'static Entry, StoreError> {
     Err(StoreError::UnknownStore { scheme: scheme.to_owned(), advice })
 }
 
-/// What to write in place of a scheme that other clients have.
+/// Returns what to write in place of a scheme that other clients have; `None` if it is none of theirs.
 fn foreign(scheme: &str) -> Option<&'static str> {
     Some(match scheme {
         "mongodb+srv" => {
@@ -136,7 +136,7 @@ pub fn check(url: &mut StoreUrl) -> Result<(), StoreError> {
     (entry(url.scheme())?.check)(url)
 }
 
-/// Opens the store that a URL names; gives the URL as it may be shown, too.
+/// Opens the store that a URL names; returns the URL as it may be shown, too.
 ///
 /// # Errors
 /// A [`StoreError`] that says what is wrong with the URL, or why the store cannot be opened.
@@ -150,7 +150,7 @@ pub fn open(url: &str) -> Result<(Arc<dyn AnyStore>, String), StoreError> {
 /// Opens the store that a URL names, to build another one of it.
 ///
 /// # Errors
-/// As [`open`].
+/// See [`open`].
 pub fn open_boxed(url: &mut StoreUrl) -> Result<BoxedStore, StoreError> {
     let store: Arc<dyn ErasedStore> = (entry(url.scheme())?.open)(url)?;
     Ok(BoxedStore::from(store))
@@ -181,8 +181,7 @@ mod tests {
         assert!(count >= 7, "{schemes:?}");
     }
 
-    /// What an entry says that it lacks, the store that is opened lacks, and the other way round where
-    /// nothing depends on a server.
+    /// An entry lacks what the store that is opened lacks, and the other way round where nothing depends on a server.
     #[test]
     fn what_is_lacked_is_known_before_a_store_is_opened() {
         let here = ["null:", "map:", "sim:", "lmdb:", "fjall:", "redb:", "rocksdb:"];

@@ -1,4 +1,4 @@
-//! What a request becomes, in the store's own words, for `kvdyno run --dry-run`.
+//! Shows requests in the store's own words, for `kvdyno run --dry-run`.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use kvdyno_core::workload::Kind;
 /// A request to be put into words.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownRequest<'a> {
-    /// What it does; never one that core composes of two.
+    /// Kind of the request; never one that core composes of two.
     pub kind: Kind,
     /// Key of its (first) record.
     pub key: &'a str,
@@ -15,7 +15,7 @@ pub struct ShownRequest<'a> {
     pub value: &'a str,
     /// Fields in a record.
     pub fields: u16,
-    /// The one field that is written, if not all are.
+    /// The one field that is written; `None`: all.
     pub field: Option<u16>,
     /// Time to live of what is written.
     pub ttl: Option<Duration>,
@@ -24,7 +24,7 @@ pub struct ShownRequest<'a> {
 }
 
 impl ShownRequest<'_> {
-    /// In the words of a library: `get`, `put`, `delete` and `scan` are the names of its calls.
+    /// Shows it as a call of a library: `get`, `put`, `delete` and `scan` are the names of its calls.
     #[must_use]
     pub fn calls(&self, get: &str, put: &str, delete: &str, scan: &str) -> String {
         let ShownRequest { key, value, count, .. } = self;
@@ -41,7 +41,7 @@ impl ShownRequest<'_> {
         }
     }
 
-    /// In plain words, for stores that have no others.
+    /// Shows it in plain words, for stores that have no others.
     #[must_use]
     pub fn plain(&self) -> String {
         self.calls("get", "put", "delete", "scan")

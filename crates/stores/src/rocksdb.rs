@@ -31,7 +31,7 @@ use crate::error::StoreError;
 use crate::in_process::refuse_hosts;
 use crate::url::StoreUrl;
 
-/// What `kvdyno stores` says of it.
+/// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
     schemes: &["rocksdb"],
     name: "RocksDB",
@@ -68,7 +68,7 @@ struct Shared {
     told: Told,
     durability: Durability,
     settings: Vec<(String, String)>,
-    /// Last, so that a temporary folder goes after RocksDB has closed its files.
+    /// Folder of the database. Last, so that a temporary folder goes after RocksDB has closed its files.
     folder: Folder,
 }
 
@@ -107,7 +107,7 @@ impl RocksStore {
     }
 }
 
-/// What the URL asks of RocksDB; `None`: its own default.
+/// Options of the URL for RocksDB; `None`: its own default.
 struct Asked {
     durability: Durability,
     cache: Option<u64>,
@@ -152,7 +152,7 @@ impl Asked {
         Ok(asked)
     }
 
-    /// RocksDB's options, and what of them is not its default, for the result.
+    /// Returns RocksDB's options, and what of them is not its default, for the result.
     fn options(
         &self,
         library: Library,
@@ -302,7 +302,7 @@ impl Shared {
         self.folder.request_error(Certainty::Failed, class(error), error)
     }
 
-    /// The log may have the write though the call failed.
+    /// Returns the error of a call that failed though the log may have the write.
     fn unsure(&self, error: &RocksError) -> RequestError {
         self.folder.request_error(Certainty::Indeterminate, class(error), error)
     }

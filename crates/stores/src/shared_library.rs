@@ -11,7 +11,7 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 /// The library's code runs when it is loaded: the caller vouches for the file, or its user does.
 ///
 /// # Errors
-/// What the dynamic linker says.
+/// The dynamic linker's error.
 pub(crate) unsafe fn load(path: &Path) -> Result<Library, libloading::Error> {
     // SAFETY: by this function's own condition.
     unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }

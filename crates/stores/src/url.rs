@@ -47,7 +47,7 @@ impl fmt::Display for UrlHost {
 struct UrlOption {
     name: String,
     value: String,
-    /// It stands after a secret, of which it may be the rest: an unescaped `&` cuts both alike.
+    /// True if it stands after a secret, of which it may be the rest: an unescaped `&` cuts both alike.
     doubtful: bool,
 }
 
@@ -62,13 +62,13 @@ pub struct StoreUrl {
     /// The stores that this one is made of.
     members: Vec<StoreUrl>,
     options: Vec<UrlOption>,
-    /// Names that the driver has asked for: what a leftover option is compared with.
+    /// Names that the driver has asked for; an error compares a leftover option with them.
     known: Vec<&'static str>,
     /// Names of options that stood after a secret.
     doubtful: Vec<String>,
-    /// Without its secrets, and without what may be the rest of one.
+    /// The URL without its secrets, and without what may be the rest of one.
     cautious: String,
-    /// Without its secrets, all options known.
+    /// The URL without its secrets, all options known.
     whole: String,
     understood: bool,
 }
@@ -196,31 +196,31 @@ impl StoreUrl {
         Ok(())
     }
 
-    /// Name of the store, in lower case.
+    /// Returns the scheme, which names the store, in lower case.
     #[must_use]
     pub fn scheme(&self) -> &str {
         &self.scheme
     }
 
-    /// User name; `None` where it is empty, as in `redis://:password@host`.
+    /// Returns the user name; `None` where it is empty, as in `redis://:password@host`.
     #[must_use]
     pub fn user(&self) -> Option<&str> {
         self.user.as_deref()
     }
 
-    /// Password. Never print it; [`StoreUrl::redacted`] is for showing.
+    /// Returns the password. Never print it; [`StoreUrl::redacted`] is for showing.
     #[must_use]
     pub fn password(&self) -> Option<&str> {
         self.password.as_deref()
     }
 
-    /// Servers, in the order written; none for a store in this process.
+    /// Returns the servers, in the order written; none for a store in this process.
     #[must_use]
     pub fn hosts(&self) -> &[UrlHost] {
         &self.hosts
     }
 
-    /// The path as written, decoded: `/0` of `redis://host/0`, `PATH` of `lmdb:PATH`; may be empty.
+    /// Returns the path as written, decoded: `/0` of `redis://host/0`, `PATH` of `lmdb:PATH`; may be empty.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
@@ -231,14 +231,14 @@ impl StoreUrl {
         std::mem::take(&mut self.members)
     }
 
-    /// The URL with `***` for its password, for a user without one and for any option that is a secret;
-    /// shows all options, taken or not. Until [`StoreUrl::understood`] it ends at the first secret option.
+    /// Returns the URL with `***` for its password, for a user without one and for any option that is a secret; shows all
+    /// options, taken or not. Until [`StoreUrl::understood`] it ends at the first secret option.
     #[must_use]
     pub fn redacted(&self) -> &str {
         if self.understood { &self.whole } else { &self.cautious }
     }
 
-    /// The store was opened, so that each option is one: what stands after a secret is no piece of it.
+    /// Notes that the store was opened, so that each option is one: what stands after a secret is no piece of it.
     pub fn understood(&mut self) {
         self.understood = true;
     }
@@ -316,7 +316,7 @@ impl StoreUrl {
         })
     }
 
-    /// Call when every known option has been taken, before anything is opened.
+    /// Refuses options that are left over. Call when every known option has been taken, before anything is opened.
     ///
     /// # Errors
     /// [`StoreError::Url`] if an option is left over; the message names the nearest known one.
@@ -340,7 +340,7 @@ impl StoreUrl {
         Err(self.wrong(format!("unknown option `{name}`"), advice))
     }
 
-    /// An error about this URL, for drivers: `problem` is what is wrong, `advice` what to do.
+    /// Returns an error about this URL, for drivers: `problem` is what is wrong, `advice` what to do.
     pub fn wrong(&self, problem: impl Into<String>, advice: impl Into<String>) -> StoreError {
         StoreError::Url {
             url: self.cautious.clone(),
@@ -349,7 +349,7 @@ impl StoreUrl {
         }
     }
 
-    /// What this URL names cannot be opened: `problem` is what the engine or the system said.
+    /// Returns the error of a store that cannot be opened: `problem` is what the engine or the system said.
     pub fn cannot_open(&self, problem: impl fmt::Display, advice: &str) -> StoreError {
         StoreError::Open {
             url: self.whole.clone(),
@@ -358,7 +358,7 @@ impl StoreUrl {
         }
     }
 
-    /// An error about the value of an option of this URL.
+    /// Returns an error about the value of an option of this URL.
     fn wrong_value(&self, name: &str, value: &str, advice: &str) -> StoreError {
         let hidden = redact::is_secret(name, value) || self.doubtful.iter().any(|one| one == name);
         let value = if hidden { MASK } else { value };
@@ -375,7 +375,7 @@ impl StoreUrl {
         read(&value).map(Some).ok_or_else(|| self.wrong_value(name, &value, advice))
     }
 
-    /// `cautious`: nothing of what follows a secret option.
+    /// Writes the URL for showing. `cautious`: without anything that follows a secret option.
     fn render(&self, cautious: bool) -> String {
         let mut text = self.scheme.clone();
         for (at, member) in self.members.iter().enumerate() {
@@ -439,7 +439,7 @@ fn is_scheme(word: &str) -> bool {
         && word.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c))
 }
 
-/// A URL as it may be shown, a wrong one too.
+/// Returns a URL as it may be shown, a wrong one too.
 #[must_use]
 pub fn shown(url: &str) -> String {
     StoreUrl::parse(url).map_or_else(|_| redact::redact(url), |url| url.redacted().to_owned())

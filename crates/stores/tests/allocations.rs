@@ -22,7 +22,7 @@ use kvdyno_stores::rest::RestStore;
 use kvdyno_testbed::{Deployment, conversation};
 use one_server::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
 
-/// Both requests at once, as two clients of a connection, without a list of boxed futures.
+/// Awaits both requests at once, as two clients of a connection, without a list of boxed futures.
 async fn together<T: Transport>(
     transport: &mut T,
     first: impl Future<Output = bool>,
@@ -53,7 +53,7 @@ async fn together<T: Transport>(
     .await
 }
 
-/// Allocations of `rounds` rounds of one put and one get, pipelined.
+/// Returns the allocations of `rounds` rounds of one put and one get, pipelined.
 async fn allocations<S: Store>(
     connection: &mut Connection<S::Client, S::Transport>,
     into: &mut Reading,
@@ -146,7 +146,7 @@ fn answer_over_http(mut stream: TcpStream) {
     }
 }
 
-/// As [`measure`], for a store without pipelining.
+/// Measures like [`measure`], for a store without pipelining.
 fn measure_rest() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("rest+http://{}/b/{{key}}?ttl=Ttl", listener.local_addr().unwrap());

@@ -122,7 +122,7 @@ fn put_right(
     }
 }
 
-/// Adds a node; its name.
+/// Adds a node and returns its name.
 ///
 /// # Errors
 /// [`TestbedError::Node`] if this kind cannot grow, else what the system or the server says.
@@ -138,9 +138,8 @@ pub fn add(kind: &TestbedKind, site: &mut Site) -> Result<String, TestbedError> 
     Ok(site.nodes().last().map_or(String::new(), |node| node.server.name().to_owned()))
 }
 
-/// Whether every node that is up serves, those that were started again for a while already, and has
-/// every copy that it is to have, as far as the servers can tell; if not, what is missing. `None` where
-/// nothing can be told.
+/// Returns whether every node that is up serves, those that were started again for a while already, and has every copy that
+/// it is to have, as far as the servers can tell; if not, what is missing. `None` where nothing can be told.
 pub fn whole(kind: &TestbedKind, site: &mut Site) -> Option<Result<(), String>> {
     let up: Vec<usize> = (0..site.nodes().len())
         .filter(|place| {
@@ -176,7 +175,7 @@ fn looked_again(kind: &TestbedKind, site: &mut Site, up: &[usize]) -> Result<(),
     looked
 }
 
-/// Those of these nodes that keep data.
+/// Returns those of these nodes that keep data.
 fn with_data(site: &Site, places: &[usize]) -> Vec<usize> {
     let data = |place: &usize| site.nodes()[*place].role != Some(Role::Observer);
     places.iter().copied().filter(data).collect()
@@ -187,13 +186,13 @@ fn cannot(site: &Site, ability: Ability) -> TestbedError {
     TestbedError::Node(format!("testbed {name} cannot {ability} while it is up"))
 }
 
-/// The places of the nodes of these names.
+/// Returns the places of the nodes of these names.
 fn places(site: &Site, nodes: &[String]) -> Result<Vec<usize>, TestbedError> {
     let names: Vec<&str> = site.nodes().iter().map(|node| node.server.name()).collect();
     nodes.iter().map(|node| find(node, &names)).collect()
 }
 
-/// One step, at each of them.
+/// Carries out one step at each of them.
 fn each(
     site: &mut Site,
     places: &[usize],
@@ -202,7 +201,7 @@ fn each(
     places.iter().try_for_each(|place| step(&mut site.nodes_mut()[*place].server))
 }
 
-/// All or none: what needs a process is refused if one of them has none.
+/// Refuses all if one of them has no process: what needs a process is done to all or to none.
 fn all_run(site: &mut Site, places: &[usize]) -> Result<(), TestbedError> {
     each(site, places, |server| match server.is_running() {
         true => Ok(()),
@@ -215,7 +214,7 @@ fn begin_kill(server: &mut Server) -> Result<(), TestbedError> {
     Ok(())
 }
 
-/// New processes on the same data; those that run are killed first.
+/// Starts new processes on the same data; those that run are killed first.
 fn renew(kind: &TestbedKind, site: &mut Site, places: &[usize]) -> Result<String, TestbedError> {
     each(site, places, begin_kill)?;
     let powered = power::restore(site, places)?;
@@ -228,7 +227,7 @@ fn renew(kind: &TestbedKind, site: &mut Site, places: &[usize]) -> Result<String
     Ok(powered.map_or(started.clone(), |powered| format!("{powered}; {started}")))
 }
 
-/// What the servers themselves have to do.
+/// Has the servers themselves rewrite or merge their files.
 fn tidy_up(
     site: &Site,
     places: &[usize],
@@ -239,7 +238,7 @@ fn tidy_up(
     Ok(own_command(site))
 }
 
-/// Nodes leave, one after the other.
+/// Removes nodes, one after the other.
 fn remove(kind: &TestbedKind, site: &mut Site, nodes: &[String]) -> Result<String, TestbedError> {
     let remove = kind.changes.remove;
     let remove = remove.ok_or_else(|| cannot(site, Ability::Shrink))?;
@@ -256,7 +255,7 @@ fn own_command(site: &Site) -> String {
     format!("{}'s own command", site.settings().kind())
 }
 
-/// What is done to networks and disks: where it fails at one node, it is undone at those before.
+/// Does something to networks or disks: where it fails at one node, it is undone at those before.
 fn all_or_none(
     kind: &TestbedKind,
     site: &mut Site,
@@ -291,7 +290,7 @@ fn cut(
     })
 }
 
-/// Something is done to the network of the node at this place.
+/// Does something to the network of the node at this place.
 fn on_network(
     site: &mut Site,
     place: usize,
@@ -308,7 +307,7 @@ fn on_network(
     })
 }
 
-/// The disks, and the folder of the node at this place.
+/// Returns the disks, and the folder of the node at this place.
 fn disk(site: &Site, place: usize) -> Result<(Ref<'_, Disks>, &Path), TestbedError> {
     let kind = site.settings().kind();
     let Some(disks) = site.disks() else {
@@ -319,7 +318,7 @@ fn disk(site: &Site, place: usize) -> Result<(Ref<'_, Disks>, &Path), TestbedErr
     Ok((disks, site.nodes()[place].server.folder()))
 }
 
-/// Addresses of nodes and clients by their names.
+/// Returns the addresses of nodes and clients by their names.
 fn addresses(site: &mut Site, from: &[String]) -> Result<Vec<Ipv4Addr>, TestbedError> {
     let clients = network(site)?.clients_address();
     let names: Vec<&str> = site.nodes().iter().map(|node| node.server.name()).collect();

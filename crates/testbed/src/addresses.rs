@@ -10,9 +10,9 @@ use kvdyno_core::lock::Lock;
 
 use crate::folder;
 
-/// Blocks that are drawn before giving up: each may belong to a living testbed.
+/// Number of blocks that are drawn before giving up: each may belong to a living testbed.
 const DRAWS: usize = 1000;
-/// Ports tried from the usual one on, where something listens on all addresses.
+/// Number of ports tried from the usual one on, where something listens on all addresses.
 const PORTS_TRIED: u16 = 200;
 
 /// A block of loopback addresses, given back on drop.
@@ -27,7 +27,7 @@ impl Addresses {
     /// Takes a block.
     ///
     /// # Errors
-    /// What the system says, or that no block is free.
+    /// The system's error, or that no block is free.
     pub fn take() -> io::Result<Addresses> {
         let leases = folder::root()?.path().join("addresses");
         std::fs::create_dir_all(&leases)?;
@@ -44,7 +44,7 @@ impl Addresses {
         Err(io::Error::other("too many testbeds are up (`kvdyno testbed list`)"))
     }
 
-    /// Address number `node` of the block, from 1 to 254.
+    /// Returns address number `node` of the block, from 1 to 254.
     ///
     /// # Panics
     /// If there is no such address in a block; no kind of testbed allows so many nodes.
@@ -54,11 +54,10 @@ impl Addresses {
         Ipv4Addr::new(127, self.block.0, self.block.1, node as u8)
     }
 
-    /// Address number `node` with the first port from `usual` on that is free there and was not
-    /// given before.
+    /// Returns address number `node` with the first port from `usual` on that is free there and was not given before.
     ///
     /// # Errors
-    /// What the system says, or that no such port is free.
+    /// The system's error, or that no such port is free.
     pub fn socket(&mut self, node: u16, usual: u16) -> io::Result<SocketAddr> {
         for port in usual..usual.saturating_add(PORTS_TRIED) {
             let address = SocketAddr::from((self.ip(node), port));
@@ -78,8 +77,8 @@ impl Addresses {
     }
 }
 
-/// Numbers that differ between processes and calls; nothing rests on their quality, for a lock
-/// decides who has a block.
+/// Returns numbers that differ between processes and calls; nothing rests on their quality, for a lock decides which testbed
+/// has a block.
 fn draws() -> Random {
     use std::hash::{BuildHasher, RandomState};
     Random::new(RandomState::new().hash_one(std::process::id()), 0)

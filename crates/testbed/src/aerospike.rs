@@ -127,7 +127,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     })
 }
 
-/// What keeps records: the inside of the namespace in the configuration file.
+/// Storage of records: the inside of the namespace in the configuration file.
 struct Storage {
     replication: u64,
     expiry: u64,
@@ -153,13 +153,13 @@ fn storage(settings: &TestbedSettings) -> Result<Storage, TestbedError> {
     })
 }
 
-/// As many connections as the system lets the server open files, which it checks when it starts.
+/// Returns as many connections as the system lets the server open files, which it checks when it starts.
 fn connections() -> u64 {
     getrlimit(Resource::Nofile).current.map_or(MOST_CONNECTIONS, |most| most.min(MOST_CONNECTIONS))
 }
 
-/// The configuration file of node `number`, from 1 (vendor's documentation, "Configuration
-/// reference"). Nodes on one machine must be told apart by `node-id`.
+/// Returns the configuration file of node `number`, from 1 (vendor's documentation, "Configuration reference"). Nodes on one
+/// machine must be told apart by `node-id`.
 fn configuration(
     number: usize,
     node: Places,
@@ -213,7 +213,7 @@ fn configuration(
     )
 }
 
-/// Settings that differ from the server's defaults: a namespace needs a storage engine with a size, and
+/// Returns the settings that differ from the server's defaults: a namespace needs a storage engine with a size, and
 /// mesh heartbeats their seeds.
 fn changed(settings: &TestbedSettings) -> Vec<(String, String)> {
     let mut out = vec![("heartbeat.mode".to_owned(), "mesh".to_owned())];
@@ -237,7 +237,7 @@ fn changed(settings: &TestbedSettings) -> Vec<(String, String)> {
     out
 }
 
-/// Where each node that is up sends clients: to itself and to its peers.
+/// Returns the addresses to which each node that is up sends clients: its own and its peers'.
 fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
     let up = site.nodes().iter().filter(|node| !node.server.is_paused());
     let told = up.filter_map(|node| {
@@ -248,7 +248,7 @@ fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
     if told.is_empty() { Err("no node tells of its peers".to_owned()) } else { Ok(told) }
 }
 
-/// The addresses in a node's own list, `a:1,b:1`, and in that of its peers,
+/// Reads the addresses in a node's own list, `a:1,b:1`, and in that of its peers,
 /// `generation,port,[[node,,[a:1,b]],…]`, where the port may be left out.
 fn addresses(own: &str, peers: &str) -> Vec<SocketAddr> {
     let usual = peers.split(',').nth(1).unwrap_or_default();
@@ -260,7 +260,7 @@ fn addresses(own: &str, peers: &str) -> Vec<SocketAddr> {
     all.filter_map(|word| word.parse().ok()).collect()
 }
 
-/// All nodes that are up are one cluster, and no data move.
+/// Checks that all nodes that are up are one cluster, and no data move.
 fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
     let stable = format!("cluster-stable:size={};ignore-migrations=false", up.len());
     for &place in up {
@@ -279,7 +279,7 @@ fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
     Ok(())
 }
 
-/// Partitions that a node has to send or to get yet, in the statistics of its namespace.
+/// Returns the number of partitions that a node has to send or to get yet, in the statistics of its namespace.
 fn migrations(told: &str) -> u64 {
     let left = |field: &str| {
         let value = told.split(';').find_map(|pair| pair.strip_prefix(field)?.strip_prefix('='));
@@ -288,12 +288,12 @@ fn migrations(told: &str) -> u64 {
     left("migrate_tx_partitions_remaining") + left("migrate_rx_partitions_remaining")
 }
 
-/// A cluster's key, and not an error.
+/// Returns true if this is a cluster's key, and not an error.
 fn is_key(told: &str) -> bool {
     !told.is_empty() && !told.to_ascii_uppercase().starts_with("ERROR")
 }
 
-/// The whole configuration as a node tells it.
+/// Returns the whole configuration as a node tells it.
 fn told(service: SocketAddr) -> Vec<(String, String)> {
     let contexts = ["context=service", "context=network", "context=namespace;namespace=test"];
     let mut all = Vec::new();
@@ -323,7 +323,7 @@ fn info(service: SocketAddr, command: &str) -> Option<String> {
     Some(told.to_owned())
 }
 
-/// The bytes that ask for a command's answer.
+/// Returns the bytes that ask for a command's answer.
 fn request(command: &str) -> Vec<u8> {
     let head = 2 << 56 | 1 << 48 | (command.len() as u64 + 1);
     [&u64::to_be_bytes(head)[..], command.as_bytes(), b"\n"].concat()

@@ -100,7 +100,7 @@ pub static KIND: TestbedKind = TestbedKind {
     },
 };
 
-/// For a node to start, or to join, with everything else running on two processors.
+/// Time for a node to start, or to join, with everything else running on two processors.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Packages that Cassandra reaches into, as its own start script opens them.
@@ -135,8 +135,8 @@ const LOG: &str = r#"<configuration>
 </configuration>
 "#;
 
-/// Where each node is. With the snitch that reads this a node that is asked for what it has answers by
-/// itself, as in production; `SimpleSnitch`, Cassandra's default, would ask another one as gladly.
+/// Datacenter and rack of each node. With the snitch that reads this a node that is asked for what it has answers by itself,
+/// as in production; `SimpleSnitch`, Cassandra's default, would ask another one as gladly.
 const PLACE: &str = "dc=datacenter1\nrack=rack1\n";
 
 /// The superuser that Cassandra makes by itself, and its password.
@@ -167,7 +167,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     })
 }
 
-/// One more node joins, and takes its share of the data.
+/// Has one more node join, and take its share of the data.
 fn add(site: &mut Site) -> Result<(), TestbedError> {
     if site.settings().text("ring") != "vnodes" {
         let advice = "a ring of even distances has no place for another node; start the testbed \
@@ -180,7 +180,7 @@ fn add(site: &mut Site) -> Result<(), TestbedError> {
     wait_for_ring(site)
 }
 
-/// A node gives its data to the others and leaves the ring.
+/// Has a node give its data to the others and leave the ring.
 fn remove(site: &mut Site, index: usize) -> Result<(), TestbedError> {
     if site.nodes().len() == 1 {
         return Err(TestbedError::Node("the last node cannot leave".to_owned()));
@@ -243,7 +243,7 @@ fn start_node(site: &mut Site, number: u16) -> Result<(), TestbedError> {
     site.start(&name, Some(Role::Peer), launch)
 }
 
-/// The agent that measures objects, whatever its version.
+/// Returns the agent that measures objects, whatever its version.
 fn agent(library: &Path) -> Result<PathBuf, TestbedError> {
     let jars = fs::read_dir(library)
         .map_err(TestbedError::system("read", library.display().to_string()))?;
@@ -254,7 +254,7 @@ fn agent(library: &Path) -> Result<PathBuf, TestbedError> {
     found.ok_or_else(|| CASSANDRA.missing("cassandra"))
 }
 
-/// What is said in `cassandra.yaml` beside addresses and what every node must be told.
+/// Returns the settings in `cassandra.yaml` beside addresses and what every node must be told.
 fn settings(site: &Site, number: u16) -> Vec<(&'static str, String)> {
     let settings = site.settings();
     let joins = settings.text("ring") == "vnodes";
@@ -291,7 +291,7 @@ fn settings(site: &Site, number: u16) -> Vec<(&'static str, String)> {
     out
 }
 
-/// A node's `cassandra.yaml`.
+/// Returns a node's `cassandra.yaml`.
 fn yaml(
     site: &Site,
     address: SocketAddr,
@@ -322,7 +322,7 @@ fn yaml(
     out
 }
 
-/// The part of `cassandra.yaml` about TLS; empty without it.
+/// Returns the part of `cassandra.yaml` about TLS; empty without it.
 fn tls(site: &Site, address: SocketAddr, folder: &Path) -> Result<String, TestbedError> {
     if site.settings().text("tls") != "yes" {
         return Ok(String::new());
@@ -364,7 +364,7 @@ fn wait_for_ring(site: &mut Site) -> Result<(), TestbedError> {
     })
 }
 
-/// Nothing is missing of what a node knows of another: an object of JSON.
+/// Returns true if nothing is missing of what a node knows of another: an object of JSON.
 fn is_known(peer: Option<&str>) -> bool {
     let told = peer.and_then(|peer| serde_json::from_str::<serde_json::Value>(peer).ok());
     let Some(serde_json::Value::Object(columns)) = told else { return false };
@@ -374,7 +374,7 @@ fn is_known(peer: Option<&str>) -> bool {
     })
 }
 
-/// All settings as a node tells them, and its version.
+/// Returns all settings as a node tells them, and its version.
 fn configuration(
     address: SocketAddr,
     login: Option<(&'static str, &'static str)>,
@@ -396,7 +396,7 @@ fn configuration(
     out
 }
 
-/// What differs from Cassandra's defaults.
+/// Returns the settings that differ from Cassandra's defaults.
 fn changed(site: &Site) -> Vec<(String, String)> {
     let usual = |(name, value): &(&str, String)| {
         matches!((*name, value.as_str()), ("commitlog_sync", "periodic"))
@@ -438,7 +438,7 @@ fn url(site: &Site) -> Result<String, TestbedError> {
     Ok(format!("{scheme}://{user}{hosts}/kvdyno{query}"))
 }
 
-/// One file of what a client must trust: each node's certificate has an authority of its own.
+/// Writes one file of what a client must trust: each node's certificate has an authority of its own.
 fn authorities(site: &Site) -> Result<PathBuf, TestbedError> {
     let mut all = String::new();
     for node in site.nodes() {

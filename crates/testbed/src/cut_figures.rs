@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 /// Figures of one cut of power, of all nodes that it met.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CutFigures {
-    /// From the order to stand still until the last file system was shut, ns.
+    /// Time from the order to stand still until the last file system was shut, ns.
     pub frozen_ns: u64,
-    /// From the first order to hold flushes until all disks did, ns, before that; `None` where disks cannot hold any.
+    /// Time from the first order to hold flushes until all disks did, ns, before that; `None` where disks cannot hold any.
     pub held_within_ns: Option<u64>,
     /// Bytes of files that lay in memory alone and are gone; `None` where the kernel does not tell.
     pub in_memory: Option<u64>,
-    /// Writes since the last flush, or sectors of them, of which the cut decided what stays; `None` where the disks keep
-    /// all that they were handed.
+    /// Number of writes since the last flush, or sectors of them, of which the cut decided what stays; `None` where the
+    /// disks keep all that they were handed.
     pub undecided: Option<u64>,
     /// Bytes that the file systems had handed to their disks since they were last cut off, or since the testbed was set up;
     /// `None` where the kernel does not tell.
     #[serde(default)]
     pub written: Option<u64>,
-    /// What it took of what disks had been handed and had not flushed.
+    /// Kind of loss of what disks had been handed and had not flushed.
     pub lose: Lose,
 }

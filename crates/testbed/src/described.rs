@@ -26,15 +26,15 @@ use crate::process;
 use crate::role::Role;
 use crate::site::{Step, Tell};
 
-/// Between two looks at a node that is starting.
+/// Pause between two looks at a node that is starting.
 const LOOK: Duration = Duration::from_millis(100);
-/// Characters of a failed command's words that an error shows.
+/// Number of characters of a failed command's words that an error shows.
 const WORDS_SHOWN: usize = 400;
 
 /// Name of the kind of all deployments that a file describes.
 pub const DESCRIBED: &str = "described";
 
-/// Whether `words` name a file instead of a kind of testbed.
+/// Returns true if `words` name a file instead of a kind of testbed.
 pub fn is_file(words: &str) -> bool {
     words.ends_with(".toml")
 }
@@ -47,10 +47,10 @@ pub fn check(path: &str) -> Result<(), TestbedError> {
     DeploymentFile::read(path).map(drop)
 }
 
-/// The machines that a file names for carrying load.
+/// Returns the machines that a file names for carrying load.
 ///
 /// # Errors
-/// As [`check`].
+/// See [`check`].
 pub fn load_machines(path: &str) -> Result<Vec<LoadMachine>, TestbedError> {
     DeploymentFile::read_loads(path)
 }
@@ -68,7 +68,7 @@ pub struct Described {
     ready_after: Duration,
 }
 
-/// What kvdyno has done to a node.
+/// State of a node, by what kvdyno has done to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Nothing yet: it is not to be destroyed.
@@ -168,13 +168,13 @@ impl Described {
         }
     }
 
-    /// The command line of this name for a node: its own, else that of all.
+    /// Returns the command line of this name for a node: its own, else that of all.
     fn command(&self, index: usize, name: &str) -> Option<String> {
         let of = |commands: &Commands| commands.get(name).map(str::to_owned);
         of(&self.file.nodes[index].commands).or_else(|| of(&self.file.commands))
     }
 
-    /// As [`Described::command`].
+    /// Returns the command line like [`Described::command`], or an error if there is none.
     ///
     /// # Errors
     /// [`TestbedError::Node`] if the file does not say how.
@@ -239,7 +239,7 @@ impl Described {
         text[from..].to_owned()
     }
 
-    /// What a command may want to know about what it is to do.
+    /// Returns the words in its environment that tell a command what it is to do.
     fn words_about(&self, nodes: &[String], action: &NodeAction) -> Vec<(String, String)> {
         let fault = match action {
             NodeAction::Repair(Repair::Heal(trouble)) => {
@@ -283,7 +283,7 @@ impl Described {
         }
     }
 
-    /// The node belongs to the deployment by now.
+    /// Returns true if the node belongs to the deployment by now.
     fn takes_part(&self, index: usize) -> bool {
         !self.file.nodes[index].spare || self.nodes[index] != State::Untouched
     }
@@ -375,7 +375,7 @@ impl Described {
     }
 }
 
-/// `sh -c line` with what a command line may want to know.
+/// Returns `sh -c line` with what a command line may want to know.
 fn shell(node: &NodeEntry, folder: &Path, line: &str) -> Command {
     let (host, port) = host(node);
     let mut command = Command::new("sh");
@@ -385,14 +385,14 @@ fn shell(node: &NodeEntry, folder: &Path, line: &str) -> Command {
     command
 }
 
-/// Host and port of a node.
+/// Returns host and port of a node.
 fn host(node: &NodeEntry) -> (&str, &str) {
     let (host, port) = node.address.rsplit_once(':').unwrap_or((&node.address, ""));
     (host.trim_matches(['[', ']']), port)
 }
 
-/// What a command is told of what is written with a fault: `LOSS_PERCENT`, `DELAY_MS`. Nothing of lists
-/// of names.
+/// Returns the word, as (name, value), that tells a command what is written with a fault: `LOSS_PERCENT`, `DELAY_MS`. Lists
+/// of names are not told.
 fn told(field: &FaultField, value: Option<&FieldValue>) -> Option<(String, String)> {
     let unit = match field.form {
         FieldForm::Word { .. } | FieldForm::Bandwidth => "",
@@ -452,7 +452,7 @@ impl Testbed for Described {
         None
     }
 
-    /// Its machines are not kvdyno's.
+    /// Returns `None`: its machines are not kvdyno's.
     fn machine_failure(&mut self) -> Option<String> {
         None
     }
@@ -504,7 +504,7 @@ impl Testbed for Described {
 }
 
 impl Drop for Described {
-    /// Every node is tried, whatever the others say: there is nobody to tell.
+    /// Ends every node, even if others fail: there is nobody to tell.
     fn drop(&mut self) {
         for (index, repair) in std::mem::take(&mut self.to_undo) {
             let _ = self.act_on(&[self.file.nodes[index].name.clone()], &repair.into());

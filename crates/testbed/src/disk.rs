@@ -36,30 +36,30 @@ const HANDED_OVER_WITHIN: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 struct Disk {
     folder: PathBuf,
-    /// What it lies on; `None` in memory.
+    /// Image that it lies on; `None` in memory.
     image: Option<Image>,
 }
 
 /// Disks that answer no flush any more, where they can hold them.
 #[derive(Debug)]
 pub struct Held {
-    /// The files on them: a file system that was shut down opens none.
+    /// The files on the disks: a file system that was shut down opens none.
     files: Vec<File>,
-    /// From the order to the first until all of them did so; `None` if none can.
+    /// Time from the order to the first until all of them did so; `None` if none can.
     pub skew: Option<Duration>,
 }
 
 /// Disks that were cut off.
 #[derive(Debug)]
 pub struct ShutDown {
-    /// By which means, and what that threw away.
+    /// Words for the means of the cut, and for what that threw away.
     pub told: String,
-    /// When the last file system was shut.
+    /// Time at which the last file system was shut.
     pub at: Instant,
     /// Bytes of files that lay in memory alone; `None` where the kernel does not tell.
     pub in_memory: Option<u64>,
-    /// Writes since the last flush, or sectors of them, of which the cut decided what stays; `None` where disks keep all
-    /// that they were handed.
+    /// Number of writes since the last flush, or sectors of them, of which the cut decided what stays; `None` where disks
+    /// keep all that they were handed.
     pub undecided: Option<u64>,
     /// Bytes that their file systems had handed to them since they were last cut off, or since the testbed was set up;
     /// `None` where the kernel does not tell.
@@ -70,27 +70,27 @@ pub struct ShutDown {
 #[derive(Debug)]
 pub struct Disks {
     form: DiskForm,
-    /// Their file systems lie on devices that can misbehave.
+    /// True if the file systems lie on devices that can misbehave.
     can_misbehave: bool,
-    /// The mount namespace that the calling thread left. Whoever serves a device stays there: were it the last in the
+    /// The mount namespace that the calling thread left. A process that serves a device stays there: were it the last in the
     /// other one, it would unmount what waits for itself.
     outside: File,
     mounted: Vec<Disk>,
 }
 
 impl Disks {
-    /// Disks of this form, none of which is there yet; whether their devices can misbehave. The calling thread
-    /// gets a mount namespace of its own, and with it what that starts.
+    /// Prepares disks of this form, none of which is there yet; `can_misbehave`: their devices can. The calling thread gets
+    /// a mount namespace of its own, and with it what that starts.
     ///
     /// # Errors
-    /// As [`Disks::possible`].
+    /// See [`Disks::possible`].
     pub fn make(form: DiskForm, can_misbehave: bool) -> Result<Disks, TestbedError> {
         Disks::possible(form, can_misbehave)?;
         let outside = apart().map_err(TestbedError::system("make", "a mount namespace"))?;
         Ok(Disks { form, can_misbehave, outside, mounted: Vec::new() })
     }
 
-    /// Whether they can be made here, without making anything.
+    /// Checks that such disks can be made here, without making anything.
     ///
     /// # Errors
     /// [`TestbedError::Node`] without root or FUSE, [`TestbedError::NotInstalled`] if a tool is missing.
@@ -129,7 +129,7 @@ impl Disks {
         Ok(())
     }
 
-    /// Writes out all that is on them by now: what was set up is no part of what a cut of power may take.
+    /// Writes out all that is on the disks by now: what was set up is no part of what a cut of power may take.
     ///
     /// # Errors
     /// [`TestbedError::System`] if the system refuses.
@@ -141,14 +141,14 @@ impl Disks {
         })
     }
 
-    /// Leaves what has been handed to them by now out of what their cuts tell: the set-up is no load.
+    /// Leaves what was handed to the disks by now out of what their cuts tell: the set-up is no load.
     pub fn count_anew(&mut self) {
         for image in self.mounted.iter_mut().flat_map(|disk| &mut disk.image) {
             image.take_written();
         }
     }
 
-    /// What they are, for results; `None` before there is one.
+    /// Describes the disks for results; `None` before there is one.
     #[must_use]
     pub fn told(&self) -> Option<String> {
         let (system, size) = (self.form.system(), format_bytes(self.form.bytes()));
@@ -211,13 +211,13 @@ impl Disks {
         }
     }
 
-    /// Whether the power of the disk at `folder` is off.
+    /// Returns true if the power of the disk at `folder` is off.
     #[must_use]
     pub fn is_off(&self, folder: &Path) -> bool {
         self.mounted.iter().any(|known| known.folder == folder && known.is_off())
     }
 
-    /// These are disks whose power can be cut, and is on.
+    /// Checks that these are disks whose power can be cut, and is on.
     ///
     /// # Errors
     /// [`TestbedError::Node`] about the first that is not.
@@ -228,8 +228,8 @@ impl Disks {
         })
     }
 
-    /// Makes ready to cut these disks off: has all that can hold flushes do so, at one moment. What they were asked to
-    /// flush and had not is then still undecided, and whoever waits for it is told nothing any more.
+    /// Makes ready to cut these disks off: has all that can hold flushes do so, at one moment. What they were asked to flush
+    /// and had not is then still undecided, and a program that waits for it is told nothing any more.
     ///
     /// # Errors
     /// [`TestbedError`] if one is no such disk, or the system refuses.
@@ -252,7 +252,7 @@ impl Disks {
         Ok(Held { files, skew })
     }
 
-    /// Lets these disks flush again, for nothing came of the cut.
+    /// Lets these disks flush again after a cut that was given up.
     pub fn let_go(&mut self, folders: &[PathBuf]) {
         for folder in folders {
             if let Ok(Some(device)) = self.image(folder).map(Image::device) {
@@ -262,9 +262,8 @@ impl Disks {
         }
     }
 
-    /// From one moment on nothing more is written to these disks, neither what their file systems have in
-    /// memory nor their journals, and they lose what they are to lose. Says by which means, and what that throws
-    /// away.
+    /// Cuts these disks off: from one moment on nothing more is written to them, neither what their file systems have in
+    /// memory nor their journals, and they lose what they are to lose. Says by which means, and what that throws away.
     ///
     /// # Errors
     /// [`TestbedError`] if one is no such disk, or the system refuses.
@@ -315,7 +314,7 @@ impl Disks {
         Ok(ShutDown { told: told.join("; "), at, in_memory, undecided, written })
     }
 
-    /// The disk at `folder` misbehaves from now on. Says how.
+    /// Has the disk at `folder` misbehave from now on. Says how.
     ///
     /// # Errors
     /// [`TestbedError`] if it cannot, or does so already.
@@ -328,7 +327,7 @@ impl Disks {
         self.device(folder)?.misbehave(how, seed).map_err(failed("do harm to the disk at", folder))
     }
 
-    /// It does so no more. Says what it did.
+    /// Ends the misbehaviour of the disk at `folder`. Says what it did.
     ///
     /// # Errors
     /// [`TestbedError`] if it did not.
@@ -336,7 +335,7 @@ impl Disks {
         self.device(folder)?.mend(trouble).map_err(failed("mend the disk at", folder))
     }
 
-    /// Whether what is at these folders can misbehave.
+    /// Checks that the disks at these folders can misbehave.
     ///
     /// # Errors
     /// [`TestbedError::Node`] about the first that cannot.
@@ -355,10 +354,10 @@ impl Disks {
         }
     }
 
-    /// Unmounts these disks, now that whoever used them is gone.
+    /// Unmounts these disks, now that the processes on them are gone.
     ///
     /// # Errors
-    /// As [`Disks::shut_down`].
+    /// See [`Disks::shut_down`].
     pub fn unmount(&mut self, folders: &[PathBuf]) -> Result<(), TestbedError> {
         folders.iter().try_for_each(|folder| {
             self.image(folder)?.unmount(folder).map_err(failed("unmount the disk at", folder))
@@ -368,7 +367,7 @@ impl Disks {
     /// Mounts these disks again. Says by which means.
     ///
     /// # Errors
-    /// As [`Disks::shut_down`].
+    /// See [`Disks::shut_down`].
     pub fn mount_again(&mut self, folders: &[PathBuf]) -> Result<String, TestbedError> {
         for folder in folders {
             let mounted = self.image(folder)?.mount_again(folder);
@@ -404,8 +403,8 @@ impl Disk {
     }
 }
 
-/// Hands over what is in memory of the files below these folders, each by a thread of its own, and waits for that a
-/// little: what stands behind a flush that is held comes no further.
+/// Hands over what is in memory of the files below these folders, each by a thread of its own, and waits for that a little:
+/// a file behind a flush that is held comes no further.
 fn hand_over_all(folders: &[PathBuf]) -> Vec<JoinHandle<()>> {
     let hand = |folder: &PathBuf| {
         let folder = folder.clone();
@@ -437,12 +436,12 @@ fn no_disk(folder: &Path) -> TestbedError {
     TestbedError::Node(format!("{} has no disk of its own", name(folder)))
 }
 
-/// The folder of a node has its name.
+/// Returns the name of a disk, that of the node's folder.
 fn name(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// `Linux 6.1.0`.
+/// Returns the kernel's name and version: `Linux 6.1.0`.
 fn kernel() -> String {
     let told = uname();
     format!("{} {}", told.sysname().to_string_lossy(), told.release().to_string_lossy())
@@ -459,7 +458,7 @@ impl Drop for Disks {
     }
 }
 
-/// A mount namespace for the calling thread, from which nothing spreads; the one that it leaves.
+/// Makes a mount namespace for the calling thread, from which nothing spreads; returns the one that it leaves.
 fn apart() -> io::Result<File> {
     let outside = File::open("/proc/thread-self/ns/mnt")?;
     privilege::set_mounts_apart()?;

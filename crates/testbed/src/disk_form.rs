@@ -1,4 +1,4 @@
-//! What kind of disk each node of a testbed gets: one in memory, which can be filled, or a real file system,
+//! The kind of disk that each node of a testbed gets: one in memory, which can be filled, or a real file system,
 //! whose power can be cut as well. It is a word of the testbed's settings, `disk=…`.
 
 use kvdyno_core::ground::hints::hint;
@@ -7,7 +7,7 @@ use kvdyno_core::ground::units::{self, format_bytes};
 /// Bytes of a file system whose size is not given. Its image is sparse: it takes what is written.
 const USUAL: u64 = 1 << 30;
 
-/// What the word for a disk can be.
+/// Forms of the word for a disk.
 pub(crate) const SHOWN: &str = "SIZE|ext4[:SIZE]|xfs[:SIZE]";
 
 /// A file system of the kernel's that can be shut down without its journal being written out.
@@ -20,10 +20,10 @@ pub enum FileSystem {
 }
 
 impl FileSystem {
-    /// Every one.
+    /// Every file system.
     pub const ALL: [FileSystem; 2] = [FileSystem::Ext4, FileSystem::Xfs];
 
-    /// Its name, as mount(8) has it.
+    /// Returns its name, as mount(8) has it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl FileSystem {
         }
     }
 
-    /// The smallest that its tool makes, bytes.
+    /// Returns the size of the smallest that its tool makes, bytes.
     fn least(self) -> u64 {
         match self {
             FileSystem::Ext4 => 16 << 20,
@@ -54,7 +54,7 @@ impl DiskForm {
     /// Reads `64MiB`, `ext4` or `xfs:2GiB`.
     ///
     /// # Errors
-    /// What to write instead.
+    /// Advice: what to write instead.
     pub fn parse(text: &str) -> Result<DiskForm, String> {
         let size = |text: &str| units::parse_bytes(text).map_err(|error| error.hint());
         let (word, bytes) = match text.split_once(':') {
@@ -77,7 +77,7 @@ impl DiskForm {
         }
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     #[must_use]
     pub fn bytes(self) -> u64 {
         match self {
@@ -85,7 +85,7 @@ impl DiskForm {
         }
     }
 
-    /// The file system on it.
+    /// Returns the name of the file system on it.
     #[must_use]
     pub fn system(self) -> &'static str {
         match self {

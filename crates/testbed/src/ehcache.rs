@@ -63,7 +63,7 @@ pub static KIND: TestbedKind = TestbedKind {
     changes: Changes::NONE,
 };
 
-/// What only the SOAP half and Terracotta need, and what newer servers refuse.
+/// Parts of the names of jars that only the SOAP half and Terracotta need, or that newer servers refuse.
 const USELESS: [&str; 11] = [
     "jaxws-",
     "xws-security",
@@ -79,7 +79,7 @@ const USELESS: [&str; 11] = [
     "jaxb-api-2.0",
 ];
 
-/// The application without its SOAP half.
+/// Description of the application without its SOAP half.
 const WEB_XML: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <web-app xmlns="http://java.sun.com/xml/ns/javaee" version="2.5" metadata-complete="true">
   <servlet>
@@ -188,7 +188,7 @@ fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
     http::put_and_get(address, &format!("/ehcache/rest/bench/{key}"))
 }
 
-/// The settings in the server's description of a cache: elements of XML that hold text only.
+/// Returns the settings in the server's description of a cache: elements of XML that hold text only.
 fn elements(description: &str) -> Vec<(String, String)> {
     let inside = description.split("<cacheConfiguration>").nth(1).unwrap_or_default();
     let inside = inside.split("</cacheConfiguration>").next().unwrap_or_default();

@@ -13,16 +13,16 @@ use crate::server::Launch;
 use crate::settings::{Setting, Values};
 use crate::site::{Served, Site};
 
-/// The engine that a library of the user's is.
+/// Scheme of an engine that is a library of the user's.
 const PLUGIN: &str = "plugin";
 
 /// Name of its only node.
 const NODE: &str = "engine-1";
 
-/// What the process is told when it starts.
+/// Orders to the process when it starts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EngineNode {
-    /// Where it is to listen.
+    /// Address to listen at.
     pub address: std::net::SocketAddr,
     /// URL of the engine, as kvdyno opens it in its own process.
     pub url: String,
@@ -67,7 +67,7 @@ pub static KIND: TestbedKind = TestbedKind {
     changes: Changes::NONE,
 };
 
-/// The URL of the engine with its files in `folder`.
+/// Returns the URL of the engine with its files in `folder`.
 ///
 /// # Errors
 /// [`TestbedError`] if a plug-in's library is not named, is not there, or belongs to no plug-in.

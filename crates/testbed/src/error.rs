@@ -1,4 +1,4 @@
-//! Why a testbed cannot be had: each error is one line that says what, where, and what to do.
+//! Reasons why a testbed cannot be had: each error is one line that says what, where, and what to do.
 
 use std::io;
 use std::process::ExitStatus;
@@ -12,19 +12,19 @@ pub enum TestbedError {
     /// The words that name a testbed are wrong.
     #[error("testbed `{word}`: {problem}; {advice}")]
     Word {
-        /// What was written.
+        /// Words that were written.
         word: String,
-        /// What is wrong with it.
+        /// Description of what is wrong with it.
         problem: String,
-        /// What to do.
+        /// Advice: what to do.
         advice: String,
     },
     /// The program is not there.
     #[error("{what} is not installed: {install}")]
     NotInstalled {
-        /// What is missing.
+        /// Name of what is missing.
         what: String,
-        /// What to do, with the exact command.
+        /// Advice: what to do, with the exact command.
         install: String,
     },
     /// A program could not be installed.
@@ -32,9 +32,9 @@ pub enum TestbedError {
         "cannot install {what}: {problem}; try again, or install it by hand into a folder of PATH"
     )]
     Install {
-        /// What was to be installed.
+        /// Name of what was to be installed.
         what: String,
-        /// Why it did not work, and what to do.
+        /// Reason why it did not work, and what to do.
         problem: String,
     },
     /// The process ended before it served.
@@ -42,9 +42,9 @@ pub enum TestbedError {
     Ended {
         /// Name of the node.
         node: String,
-        /// How it ended.
+        /// Status with which it ended.
         status: ExitStatus,
-        /// The end of what it wrote.
+        /// End of what it wrote.
         log: String,
     },
     /// The process runs, but does not serve.
@@ -54,9 +54,9 @@ pub enum TestbedError {
         node: String,
         /// Time given to it.
         waited: Duration,
-        /// What was waited for.
+        /// Description of what was waited for.
         awaited: String,
-        /// The end of what it wrote.
+        /// End of what it wrote.
         log: String,
     },
     /// A server, or a tool that sets it up, answers something else than it should.
@@ -64,7 +64,7 @@ pub enum TestbedError {
     Refused {
         /// Name of the node or the tool.
         node: String,
-        /// What it said.
+        /// Words of the server or the tool.
         problem: String,
     },
     /// The testbed has no such node, or the node cannot do that.
@@ -76,7 +76,7 @@ pub enum TestbedError {
     /// The user wanted to stop before it was up.
     #[error("interrupted while the testbed was being set up; run it again")]
     Interrupted,
-    /// What a keeper says.
+    /// An error that a keeper reports.
     #[error("{message}")]
     Kept {
         /// One line for the user.
@@ -89,17 +89,17 @@ pub enum TestbedError {
         "cannot {action} {what}: {error}; see that it is there, with room and the right to do so"
     )]
     System {
-        /// What it is about.
+        /// Thing that it is about.
         what: String,
-        /// What was tried.
+        /// Action that was tried, a verb.
         action: &'static str,
-        /// What the system said.
+        /// Error of the system.
         error: io::Error,
     },
 }
 
 impl TestbedError {
-    /// For `map_err`: the system would not let us `action` `what`.
+    /// Returns a function for `map_err`: the system would not let us `action` `what`.
     pub fn system(
         action: &'static str,
         what: impl Into<String>,

@@ -126,7 +126,7 @@ fn launch(
         .ready(|probe| probe.http_status("/health") == Some(200))
 }
 
-/// Where each member sends clients.
+/// Returns the addresses to which each member sends clients.
 fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
     let told = told_members(site)?;
     let urls = told["members"].as_array().into_iter().flatten();
@@ -135,7 +135,7 @@ fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
     Ok(vec![addresses.collect()])
 }
 
-/// The members as the first one tells them that answers.
+/// Returns the members as the first one tells them that answers.
 fn told_members(site: &Site) -> Result<Value, String> {
     let nodes = site.nodes().iter().filter(|node| !node.server.is_paused());
     let mut told = nodes
@@ -151,7 +151,7 @@ fn post(address: SocketAddr, path: &str, words: &Value) -> Result<Value, String>
     }
 }
 
-/// A put, a get and a delete at one member. A database without room is its state, not its start.
+/// Carries out a put, a get and a delete at one member. A database without room is its state, not its start.
 fn exchange(site: &Site, place: usize, _: &str) -> Result<(), String> {
     // In the base 64 that its gateway wants: `kvdyno-ready` and `ready`.
     const KEY: &str = "a3ZkeW5vLXJlYWR5";
@@ -171,7 +171,7 @@ fn exchange(site: &Site, place: usize, _: &str) -> Result<(), String> {
     }
 }
 
-/// No member is a learner, and each that is up has applied what the leader had.
+/// Checks that no member is a learner, and each that is up has applied what the leader had.
 fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
     let told = told_members(site)?;
     if let Some(learner) =
@@ -202,7 +202,7 @@ fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
     Ok(())
 }
 
-/// Who leads, as each living member says.
+/// Returns the role of each member, as each living one says: the leader is the primary.
 fn roles(site: &Site) -> Vec<Option<Role>> {
     let role = |server: &Server| {
         let address = Some(server).filter(|server| !server.is_paused())?.address();
@@ -215,7 +215,7 @@ fn roles(site: &Site) -> Vec<Option<Role>> {
     site.nodes().iter().map(|node| role(&node.server)).collect()
 }
 
-/// How long a change of members may take, on a machine that is fully loaded.
+/// Longest time for a change of members, on a machine that is fully loaded.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A member as the cluster knows it: id, name, address for its peers.
@@ -225,7 +225,7 @@ struct Member {
     peer: String,
 }
 
-/// One more member joins by the member API; the others go on as they are.
+/// Has one more member join by the member API; the others go on as they are.
 fn add(site: &mut Site) -> Result<(), TestbedError> {
     let number = |name: &str| name.rsplit_once('-').and_then(|(_, n)| n.parse::<u16>().ok());
     let last = site.nodes().iter().filter_map(|node| number(node.server.name())).max();
@@ -247,7 +247,7 @@ fn add(site: &mut Site) -> Result<(), TestbedError> {
     site.serve("etcd")
 }
 
-/// A member leaves by the member API, and ends.
+/// Has a member leave by the member API, and end.
 fn remove(site: &mut Site, index: usize) -> Result<(), TestbedError> {
     let name = site.nodes()[index].server.name().to_owned();
     let told = change(site, "list", &json!({}))?;

@@ -1,11 +1,11 @@
-//! Where the testbeds of this user have their folders: configuration, data and logs of all their nodes.
+//! The folders of this user's testbeds: configuration, data and logs of all their nodes.
 
 use std::io;
 use std::path::PathBuf;
 
 use kvdyno_core::folder::{FolderRoot, OwnedFolder};
 
-/// The root of them all.
+/// Returns the root of them all.
 ///
 /// # Errors
 /// If it is not there and cannot be made.
@@ -16,12 +16,12 @@ pub(crate) fn root() -> io::Result<FolderRoot> {
 /// Makes a new folder for a testbed of this name.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub(crate) fn make(name: &str) -> io::Result<OwnedFolder> {
     root()?.make(name)
 }
 
-/// The folders of all testbeds that are up, by their owners' locks.
+/// Returns the folders of all testbeds that are up, by their owners' locks.
 ///
 /// # Errors
 /// If the folders cannot be listed.

@@ -8,17 +8,16 @@ use std::time::Duration;
 /// Longest time for each step of a request.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Sends a request, with `body` as JSON if it is not empty, and gives status code and body; `None` if
-/// there is no answer.
+/// Sends a request, with `body` as JSON if it is not empty, and returns status code and body; `None` if there is no answer.
 #[must_use]
 pub fn request(address: SocketAddr, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
     request_as("application/json", address, (method, path), body)
 }
 
-/// A put of `ready` under the last part of the path, a get and a delete.
+/// Carries out a put of `ready` under the last part of the path, a get and a delete.
 ///
 /// # Errors
-/// In words.
+/// A description in words.
 pub(crate) fn put_and_get(address: SocketAddr, path: &str) -> Result<(), String> {
     let ask = |method, body| {
         request_as("application/octet-stream", address, (method, path), body)
@@ -33,7 +32,7 @@ pub(crate) fn put_and_get(address: SocketAddr, path: &str) -> Result<(), String>
     }
 }
 
-/// As [`request`] with a body of this type.
+/// Sends a request like [`request`], with a body of this type.
 fn request_as(
     kind: &str,
     address: SocketAddr,

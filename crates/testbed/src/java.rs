@@ -20,14 +20,14 @@ pub const JIT: Setting = Setting {
     default: "full",
 };
 
-/// A Java program to be.
+/// Java program that is to be started.
 pub struct Java {
     options: Vec<OsString>,
     program: Vec<OsString>,
 }
 
 impl Java {
-    /// The class `main`, with all jars in `library` on the class path.
+    /// Runs the class `main`, with all jars in `library` on the class path.
     #[must_use]
     pub fn class(library: &Path, main: &str) -> Java {
         let mut path = library.as_os_str().to_owned();
@@ -35,7 +35,7 @@ impl Java {
         Java::with(vec!["-cp".into(), path, main.into()])
     }
 
-    /// A jar that can be run.
+    /// Runs a jar that can be run.
     #[must_use]
     pub fn jar(jar: PathBuf) -> Java {
         Java::with(vec!["-jar".into(), jar.into()])
@@ -48,13 +48,13 @@ impl Java {
         }
     }
 
-    /// Heap at the start and at most, as the JVM writes sizes: `64M`.
+    /// Sets the heap at the start and at most, as the JVM writes sizes: `64M`.
     #[must_use]
     pub fn heap(self, initial: &str, most: &str) -> Java {
         self.option(format!("-Xms{initial}")).option(format!("-Xmx{most}"))
     }
 
-    /// As [`JIT`] says.
+    /// Sets the compiler by a value of [`JIT`].
     #[must_use]
     pub fn jit(self, value: &str) -> Java {
         match value {
@@ -63,20 +63,20 @@ impl Java {
         }
     }
 
-    /// An option of the JVM.
+    /// Adds an option of the JVM.
     #[must_use]
     pub fn option(mut self, option: impl Into<OsString>) -> Java {
         self.options.push(option.into());
         self
     }
 
-    /// A system property.
+    /// Sets a system property.
     #[must_use]
     pub fn property(self, name: &str, value: &str) -> Java {
         self.option(format!("-D{name}={value}"))
     }
 
-    /// Packages (`java.base/java.lang`) that reflection may enter.
+    /// Names packages (`java.base/java.lang`) that reflection may enter.
     #[must_use]
     pub fn opens(self, packages: &[&str]) -> Java {
         packages.iter().fold(self, |java, package| {
@@ -84,7 +84,7 @@ impl Java {
         })
     }
 
-    /// Packages (`java.rmi/sun.rmi.registry`) that may be compiled against.
+    /// Names packages (`java.rmi/sun.rmi.registry`) that may be compiled against.
     #[must_use]
     pub fn exports(self, packages: &[&str]) -> Java {
         packages.iter().fold(self, |java, package| {
@@ -92,9 +92,8 @@ impl Java {
         })
     }
 
-    /// Ready to be started; the program's own arguments are added with [`Launch::arguments`]. Native
-    /// libraries and whatever else it unpacks go to `folder`, and away with the testbed, even if it is
-    /// killed.
+    /// Makes it ready to be started; the program's own arguments are added with [`Launch::arguments`]. Native libraries and
+    /// all else that it unpacks go to `folder`, and away with the testbed, even if it is killed.
     ///
     /// # Errors
     /// [`TestbedError::NotInstalled`] if there is no Java.
@@ -105,7 +104,7 @@ impl Java {
         Ok(Launch::new(machine()?, address).arguments(self.options).arguments(self.program))
     }
 
-    /// As a tool to be run to its end; the program's own arguments are to be added.
+    /// Returns the command of a tool to be run to its end; the program's own arguments are to be added.
     ///
     /// # Errors
     /// [`TestbedError::NotInstalled`] if there is no Java.

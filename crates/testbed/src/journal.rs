@@ -1,4 +1,4 @@
-//! What servers tell in their logs of their work beside requests, where a kind of testbed knows how to
+//! Reads what servers tell in their logs of their work beside requests, where a kind of testbed knows how to
 //! read it.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use kvdyno_core::store::{Work, end_of_log};
 
 use crate::registry::kind;
 
-/// Work of the server process `pid` of a testbed of this kind that ended since a moment; nothing if its kind
+/// Returns the work of the server process `pid` of a testbed of this kind that ended since a moment; nothing if its kind
 /// tells none or its log, which is its standard output, cannot be read.
 #[must_use]
 pub fn work_of(kind_name: &str, pid: u32, since: SystemTime) -> Vec<Work> {
@@ -27,26 +27,26 @@ const MOST_NEWS: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct LogWatch {
     tells: Option<fn(&str) -> Option<Work>>,
-    /// Up to where the log of each process was read.
+    /// Position up to which the log of each process was read.
     read: BTreeMap<u32, u64>,
 }
 
 impl LogWatch {
-    /// Of the servers of a testbed of this kind.
+    /// Watches the servers of a testbed of this kind.
     #[must_use]
     pub fn new(kind_name: &str) -> LogWatch {
         let tells = kind(kind_name).and_then(|kind| kind.changes.tells);
         LogWatch { tells, read: BTreeMap::new() }
     }
 
-    /// What the server process `pid` has logged of its work since it was asked last; nothing the first time.
+    /// Returns what the server process `pid` has logged of its work since the last call; nothing the first time.
     pub fn news(&mut self, pid: u32) -> Vec<Work> {
         let Some(tells) = self.tells else { return Vec::new() };
         let text = self.grown(pid, Path::new(&format!("/proc/{pid}/fd/1"))).unwrap_or_default();
         text.lines().filter_map(tells).collect()
     }
 
-    /// The whole lines that a log has grown by; of what is no file nothing.
+    /// Returns the whole lines that a log has grown by; nothing of a log that is no file.
     fn grown(&mut self, pid: u32, log: &Path) -> std::io::Result<String> {
         let mut file = File::open(log)?;
         let metadata = file.metadata()?;

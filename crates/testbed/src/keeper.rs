@@ -31,7 +31,7 @@ pub(crate) const SOCKET: &str = "keeper.socket";
 
 /// Time that a keeper has to end its servers; after that it is killed, and they with it.
 const END_WITHIN: Duration = Duration::from_secs(20);
-/// Between two looks at whether the user wants to stop.
+/// Pause between two looks at whether the user wants to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A testbed that a keeper of ours holds up. It goes away when this is dropped, unless it was
@@ -45,12 +45,12 @@ pub struct Keeper {
     detached: bool,
 }
 
-/// What a testbed's starter wants to be told and to tell while it comes up.
+/// Interests of a testbed's starter while it comes up: what it is told, and what it may ask for.
 pub trait Watching {
-    /// A step is done.
+    /// Hears that a step is done.
     fn step(&mut self, step: &Step);
 
-    /// The user wants to stop.
+    /// Returns true if the user wants to stop.
     fn interrupted(&self) -> bool;
 }
 
@@ -112,13 +112,13 @@ impl Keeper {
         }
     }
 
-    /// What it is: as it was when it came up.
+    /// Returns what the testbed is, as it was when it came up.
     #[must_use]
     pub fn description(&self) -> &Description {
         &self.description
     }
 
-    /// Its nodes as they are now.
+    /// Returns its nodes as they are now.
     ///
     /// # Errors
     /// [`TestbedError`] if the keeper is gone.
@@ -129,8 +129,7 @@ impl Keeper {
         }
     }
 
-    /// Whether every copy of every record is there; what is missing if not. `None` where the servers
-    /// cannot tell.
+    /// Returns whether every copy of every record is there; what is missing if not. `None` where the servers cannot tell.
     ///
     /// # Errors
     /// [`TestbedError`] if the keeper is gone.
@@ -165,7 +164,7 @@ impl Keeper {
     /// Does something to several nodes at one moment; returns when it is done, and says by which means.
     ///
     /// # Errors
-    /// What the testbed says.
+    /// The testbed's error.
     pub fn act_on(
         &mut self,
         nodes: Vec<String>,
@@ -177,7 +176,7 @@ impl Keeper {
     /// Does something to one node; returns when it is done, and says by which means.
     ///
     /// # Errors
-    /// What the testbed says.
+    /// The testbed's error.
     pub fn act(
         &mut self,
         node: &str,
@@ -189,23 +188,23 @@ impl Keeper {
     /// Adds a node; returns its name when it belongs to the system.
     ///
     /// # Errors
-    /// What the testbed says.
+    /// The testbed's error.
     pub fn add_node(&mut self) -> Result<String, TestbedError> {
         acted(self.ask(&Order::AddNode)?)
     }
 
-    /// Number of the process that was started. It ends when the keeper does.
+    /// Returns the number of the process that was started. It ends when the keeper does.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether the keeper is still there.
+    /// Returns true if the keeper is still there.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Whether the keeper has ended by itself and in good order.
+    /// Returns true if the keeper has ended by itself and in good order.
     pub fn ended_well(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(status)) if status.success())
     }
@@ -253,7 +252,7 @@ pub struct RunningTestbed {
     folder: PathBuf,
 }
 
-/// All testbeds of this user that are up and take orders.
+/// Returns all testbeds of this user that are up and take orders.
 ///
 /// # Errors
 /// [`TestbedError::System`] if their folders cannot be listed.
@@ -264,13 +263,13 @@ pub fn running() -> Result<Vec<RunningTestbed>, TestbedError> {
 }
 
 impl RunningTestbed {
-    /// Name of its folder, which nobody else's has: `redis-x7Bq2w`.
+    /// Returns the name of its folder, which no other testbed's has: `redis-x7Bq2w`.
     #[must_use]
     pub fn id(&self) -> String {
         self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// What it is now.
+    /// Returns what it is now.
     ///
     /// # Errors
     /// [`TestbedError`] if its keeper does not answer.
@@ -284,7 +283,7 @@ impl RunningTestbed {
     /// Does something to several nodes at one moment; returns when it is done, and says by which means.
     ///
     /// # Errors
-    /// What the testbed says.
+    /// The testbed's error.
     pub fn act_on(&self, nodes: Vec<String>, action: NodeAction) -> Result<String, TestbedError> {
         acted(self.ask(&Order::Act { nodes, action })?)
     }
@@ -292,7 +291,7 @@ impl RunningTestbed {
     /// Adds a node; returns its name when it belongs to the system.
     ///
     /// # Errors
-    /// What the testbed says.
+    /// The testbed's error.
     pub fn add_node(&self) -> Result<String, TestbedError> {
         acted(self.ask(&Order::AddNode)?)
     }
@@ -343,7 +342,7 @@ fn read_reports(from: Option<impl std::io::Read + Send + 'static>) -> Receiver<K
     reports
 }
 
-/// The keeper ended although nobody told it to: its servers did so with it, whatever they are.
+/// Returns the error of a keeper that ended although nobody told it to: its servers ended with it.
 fn gone() -> TestbedError {
     TestbedError::Machine(
         "the testbed's keeper, a process of kvdyno's own, was killed or ended, and its servers with it: see \

@@ -1,5 +1,5 @@
-//! What a kind of testbed says of itself: its name, how many nodes it may have, its settings, the
-//! software that it needs. What is checked, listed and documented comes from here.
+//! The description of a kind of testbed: its name, how many nodes it may have, its settings, the software that it needs.
+//! Checks, lists and documentation are made from it.
 
 use std::ops::RangeInclusive;
 
@@ -19,25 +19,25 @@ use crate::site::{Served, Site};
 pub struct TestbedKind {
     /// The word that names it: `redis-cluster`.
     pub name: &'static str,
-    /// What it is, in one sentence without a stop.
+    /// Description in one sentence without a stop.
     pub summary: &'static str,
-    /// How many nodes it has unless told otherwise.
+    /// Number of nodes unless told otherwise.
     pub nodes: u16,
-    /// How many nodes it can have.
+    /// Numbers of nodes that it can have.
     pub allowed: RangeInclusive<u16>,
-    /// What can be set, beside [`SHARED`](crate::SHARED).
+    /// Settings that it has, beside [`SHARED`](crate::SHARED).
     pub settings: &'static [Setting],
-    /// What must be installed.
+    /// Software that must be installed.
     pub software: &'static [&'static Software],
     /// Starts it: every node, and what makes them one system.
     pub deploy: fn(&mut Site) -> Result<Served, TestbedError>,
-    /// How its nodes are asked what clients will ask, before they count as ready.
+    /// Questions to its nodes, as clients will ask, before they count as ready.
     pub proof: Proof,
-    /// What can be done to it once it is up, beside what every process takes.
+    /// Changes that can be made to it once it is up, beside what every process takes.
     pub changes: Changes,
 }
 
-/// What each node is now, in the order of [`Site::nodes`]; `None` for one that does not answer.
+/// Asks for the role of each node now, in the order of [`Site::nodes`]; `None` for one that does not answer.
 pub type AskRoles = fn(&Site) -> Vec<Option<Role>>;
 /// Starts one more node and waits until it belongs to the system.
 pub type AddNode = fn(&mut Site) -> Result<(), TestbedError>;
@@ -48,15 +48,15 @@ pub type RemoveNode = fn(&mut Site, usize) -> Result<(), TestbedError>;
 /// until all are done.
 pub type TidyUp = fn(&Site, &[usize]) -> Result<(), TestbedError>;
 
-/// Whether the nodes of these numbers (from 0), which are up, have every copy that they are to have; what
-/// is missing in words if not. Quick, and changes nothing.
+/// Asks whether the nodes of these numbers (from 0), which are up, have every copy that they are to have; the error tells in
+/// words what is missing. Quick, and changes nothing.
 pub type AskWhole = fn(&Site, &[usize]) -> Result<(), String>;
 
-/// What a kind of testbed can do while it is up, and tells of. What is absent is refused with a clear
-/// line.
+/// Changes that a kind of testbed can make while it is up, and what it tells then. A request for a change that is absent is
+/// refused with a clear line.
 #[derive(Clone, Copy, Debug)]
 pub struct Changes {
-    /// Asks the servers who is what.
+    /// Asks the servers for their roles.
     pub roles: Option<AskRoles>,
     /// Adds a node.
     pub add: Option<AddNode>,
@@ -66,14 +66,14 @@ pub struct Changes {
     pub rewrite: Option<TidyUp>,
     /// Merges files.
     pub compact: Option<TidyUp>,
-    /// What a line of a server's log tells of its work beside requests.
+    /// Reads the server's work beside requests off a line of its log.
     pub tells: Option<fn(&str) -> Option<Work>>,
     /// Asks the servers whether every copy of every record is there, as far as they can tell it.
     pub whole: Option<AskWhole>,
 }
 
 impl Changes {
-    /// Nothing beside what every process takes.
+    /// A kind without any change beside what every process takes.
     pub const NONE: Changes = Changes {
         roles: None,
         add: None,
@@ -84,7 +84,7 @@ impl Changes {
         whole: None,
     };
 
-    /// Whether the servers can do it.
+    /// Returns true if the servers can do it.
     #[must_use]
     pub fn can(&self, ability: Ability) -> bool {
         match ability {

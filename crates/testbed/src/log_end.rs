@@ -1,16 +1,16 @@
-//! What the end of a server's log tells of why it does not serve: one line for an error's message. Where a program in Java
-//! died, hundreds of lines say how it came there; they are left out, so that those that say why are seen.
+//! Reads the end of a server's log, which tells why it does not serve: one line for an error's message. Where a program in
+//! Java died, hundreds of lines say how it came there; they are left out, so that those that say why are seen.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-/// Bytes that an error shows.
+/// Number of bytes that an error shows.
 const SHOWN: usize = 600;
-/// Bytes of the log that are read for them.
+/// Number of bytes of the log that are read for them.
 const READ: u64 = 32 << 10;
 
-/// The last lines of a log that say something, one after the other.
+/// Returns the last lines of a log that say something, one after the other.
 pub fn of(log: &Path) -> String {
     let read = || -> io::Result<String> {
         let mut file = File::open(log)?;
@@ -31,8 +31,8 @@ fn told(text: &str) -> String {
     whole[from..].to_owned()
 }
 
-/// A line that tells how a program came to its end: `at java.lang.Thread.run(Thread.java:840)`, `... 12 common frames
-/// omitted`.
+/// Returns true for a line that tells how a program came to its end: `at java.lang.Thread.run(Thread.java:840)`, `... 12
+/// common frames omitted`.
 fn is_frame(line: &str) -> bool {
     let line = line.trim_start();
     let place = line.strip_prefix("at ").is_some_and(|place| place.ends_with(')'));

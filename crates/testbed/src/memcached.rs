@@ -69,8 +69,8 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     })
 }
 
-/// What a request's settings mean on the command line, as (option, value); only what differs from
-/// the server's default.
+/// Returns a request's settings as they are on the command line, as (option, value); only those that differ from the
+/// server's default.
 fn options(settings: &TestbedSettings) -> Vec<(String, String)> {
     let mut out = Vec::new();
     let mut set = |name: &str, value: &str| out.push((name.to_owned(), value.to_owned()));
@@ -86,7 +86,7 @@ fn options(settings: &TestbedSettings) -> Vec<(String, String)> {
     out
 }
 
-/// A server at `address`.
+/// Prepares a server at `address`.
 fn launch(program: &Path, address: SocketAddr, options: &[(String, String)]) -> Launch {
     let mut arguments: Vec<OsString> = Vec::new();
     // Memcached refuses to run as root unless it is told to. The effective user is what counts.
@@ -107,7 +107,7 @@ fn launch(program: &Path, address: SocketAddr, options: &[(String, String)]) -> 
         .ready(|probe| probe.ask(b"version\r\n").is_some())
 }
 
-/// A put, a get and a delete. A server without room has answered as well as it can.
+/// Carries out a put, a get and a delete. A server without room has answered as well as it can.
 fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
     let address = site.nodes()[place].server.address();
     let ask = |request: String, end: &[u8]| {
@@ -127,7 +127,7 @@ fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
     }
 }
 
-/// `stats settings`: the whole configuration as the server has it.
+/// Reads `stats settings`: the whole configuration as the server has it.
 fn configuration(address: SocketAddr) -> Vec<(String, String)> {
     let told = conversation(address, b"stats settings\r\n", b"END\r\n").unwrap_or_default();
     let lines = told.lines().filter_map(|line| line.strip_prefix("STAT "));

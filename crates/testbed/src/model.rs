@@ -1,4 +1,4 @@
-//! A testbed that is up, whoever set it up: what it is, and what can be done to its nodes.
+//! The model of a testbed that is up, whoever set it up: what it is, and what can be done to its nodes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -27,23 +27,23 @@ pub struct Description {
     pub version: Option<String>,
     /// Its nodes.
     pub nodes: Vec<NodeDescription>,
-    /// What was done to set it up, in order.
+    /// Steps that set it up, in order.
     pub steps: Vec<Step>,
-    /// From nothing to ready, without installing.
+    /// Time from nothing to ready, without installing.
     pub ready_after: Duration,
     /// Whole effective configuration, as (name, value).
     pub configuration: Vec<(String, String)>,
     /// Settings given to the servers that differ from their defaults.
     pub changed: Vec<(String, String)>,
-    /// Which processors servers and clients keep to, if they do.
+    /// Processors that servers and clients keep to, if they do.
     pub pinned: Option<Pinned>,
-    /// Where the clients have to be, if the nodes have a network of their own.
+    /// Place for the clients, if the nodes have a network of their own.
     #[serde(default)]
     pub network: Option<OwnNetwork>,
-    /// What each node's disk is, if it has one of its own: file system, size, mount options, kernel.
+    /// Description of each node's disk, if it has one of its own: file system, size, mount options, kernel.
     #[serde(default)]
     pub disk: Option<String>,
-    /// It goes away with the command that started it, which still runs.
+    /// True if it goes away with the command that started it, which still runs.
     #[serde(default)]
     pub attached: bool,
 }
@@ -51,30 +51,30 @@ pub struct Description {
 /// One node as it is now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeDescription {
-    /// Its name within the testbed: `redis-1`.
+    /// Name of the node within the testbed: `redis-1`.
     pub name: String,
-    /// Where it listens.
+    /// Address that it listens at.
     pub address: String,
-    /// What it is to the others, where that is known.
+    /// Role of the node among the others, where that is known.
     pub role: Option<Role>,
     /// Number of its process on this machine.
     pub pid: Option<u32>,
-    /// Its process is there (paused counts).
+    /// True if its process is there (paused counts).
     pub running: bool,
     /// Exit status of its process and the end of its log, if no order ended it.
     #[serde(default)]
     pub ended_by_itself: Option<String>,
 }
 
-/// What can be had of any testbed that is up, wherever its nodes are. It goes away when dropped.
+/// Any testbed that is up, wherever its nodes are. It goes away when dropped.
 pub trait Testbed {
-    /// Its folder on this machine.
+    /// Returns its folder on this machine.
     fn root(&self) -> &Path;
 
-    /// What it is now.
+    /// Returns what it is now.
     fn describe(&mut self) -> Description;
 
-    /// Its nodes as they are now; roles are asked of the servers where they know.
+    /// Returns its nodes as they are now; roles are asked of the servers where they know.
     fn nodes(&mut self) -> Vec<NodeDescription>;
 
     /// Does something to several nodes at one moment. Says by which means.
@@ -87,7 +87,7 @@ pub trait Testbed {
     /// Does something to one node. Says by which means.
     ///
     /// # Errors
-    /// As [`Testbed::act_on`].
+    /// See [`Testbed::act_on`].
     fn act(&mut self, node: &str, action: impl Into<NodeAction>) -> Result<String, TestbedError>
     where
         Self: Sized,
@@ -95,8 +95,8 @@ pub trait Testbed {
         self.act_on(&[node.to_owned()], &action.into())
     }
 
-    /// Whether every copy of every record is there, on nodes that serve; what is missing if not. `None`
-    /// where the servers cannot tell.
+    /// Returns whether every copy of every record is there, on nodes that serve; what is missing if not. `None` where the
+    /// servers cannot tell.
     fn whole(&mut self) -> Option<Result<(), String>>;
 
     /// Returns what failed of the machine below the nodes, or of kvdyno's own parts there: a node on it may do
@@ -113,7 +113,7 @@ pub trait Testbed {
     fn add_node(&mut self) -> Result<String, TestbedError>;
 }
 
-/// The place of the node of this name among all names.
+/// Returns the place of the node of this name among all names.
 ///
 /// # Errors
 /// [`TestbedError::Node`] with the nearest name.

@@ -45,7 +45,7 @@ pub static FERRETDB: Software = Software {
     },
 };
 
-/// Its build reads its version from a file that its releases are made with.
+/// Writes a file with the version, which the build reads: releases are made with that file.
 fn write_version(source: &Path) -> io::Result<()> {
     fs::write(source.join("build/version/version.txt"), FERRETDB.version)
 }
@@ -178,7 +178,7 @@ fn deploy_replica_set(site: &mut Site) -> Result<Served, TestbedError> {
     })
 }
 
-/// Makes the servers a replica set. One that was kept in its folder is one already.
+/// Makes the servers a replica set. A set that was kept in its folder is one already.
 fn initiate(members: &[SocketAddr], election: Duration) -> Result<(), TestbedError> {
     let hosts = members.iter().enumerate();
     let hosts: Vec<_> =
@@ -202,7 +202,7 @@ fn initiate(members: &[SocketAddr], election: Duration) -> Result<(), TestbedErr
     }
 }
 
-/// Who is primary, as each living member says.
+/// Returns the role of each member, as each living one says.
 fn roles(site: &Site) -> Vec<Option<Role>> {
     let role = |address: SocketAddr| {
         let hello = wire::ask(address, "hello")?;
@@ -215,7 +215,7 @@ fn roles(site: &Site) -> Vec<Option<Role>> {
     site.nodes().iter().map(|node| role(node.server.address())).collect()
 }
 
-/// Where each member sends clients; FerretDB, which is alone, sends them nowhere.
+/// Returns the addresses to which each member sends clients; FerretDB, which is alone, sends them nowhere.
 fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
     let hosts = |node: &Node| {
         let hello = wire::ask(node.server.address(), "hello")?;
@@ -229,7 +229,7 @@ fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
 /// Database and collection of [`exchange`].
 const READY: (&str, &str) = ("kvdyno_ready", "ready");
 
-/// A put, a get and a delete at the primary; a get at a secondary.
+/// Carries out a put, a get and a delete at the primary; a get at a secondary.
 fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
     let (database, collection) = READY;
     let ask = |words: serde_json::Value| {
@@ -257,7 +257,7 @@ fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
     }
 }
 
-/// Each member that is up is primary or secondary, and has written what the primary had.
+/// Checks that each member that is up is primary or secondary, and has written what the primary had.
 fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
     if site.nodes().len() == 1 {
         return Ok(());

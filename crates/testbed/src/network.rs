@@ -3,8 +3,8 @@
 //! No namespace has a name: each lasts as long as the keeper holds it open or a process is in it, and
 //! takes its devices and rules with it when the keeper ends, however it ends.
 //!
-//! The keeper asks its servers over the bridge's own address, to which no rule applies: so it still
-//! knows who is what when a node is cut off.
+//! The keeper asks its servers over the bridge's own address, to which no rule applies: so it still knows the role of each
+//! when a node is cut off.
 
 mod delay;
 mod trouble;
@@ -27,18 +27,18 @@ use crate::error::TestbedError;
 use crate::install::Software;
 use crate::{privilege, process};
 
-/// Makes devices and addresses.
+/// Tool that makes devices and addresses.
 pub(crate) static IP: Software = Software::of_debian("ip", &["iproute2"]);
 
-/// Drops packets.
+/// Tool that drops packets.
 static NFT: Software = Software::of_debian("nft", &["nftables"]);
 
-/// Limits bandwidth. It comes with `ip`.
+/// Tool that limits bandwidth. It comes with `ip`.
 static TC: Software = Software::of_debian("tc", &["iproute2"]);
 
-/// What a network of a testbed's own needs. `kvdyno testbed install network` installs it.
+/// Software that a network of a testbed's own needs. `kvdyno testbed install network` installs it.
 pub static NETWORK_SOFTWARE: [&Software; 3] = [&IP, &NFT, &TC];
-/// What to call it for `kvdyno testbed install`.
+/// Name of this software for `kvdyno testbed install`.
 pub const NETWORK: &str = "network";
 
 /// Name of the bridge.
@@ -52,7 +52,7 @@ const HUB: u16 = 253;
 /// A network namespace that is held open.
 pub type Namespace = Arc<File>;
 
-/// Where the clients' side of a testbed's own network is.
+/// Place of the clients in a testbed's own network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnNetwork {
     /// The namespace of the clients, as setns(2) and nsenter(1) take it. It is there as long as the
@@ -65,7 +65,7 @@ pub struct OwnNetwork {
 /// The network of a testbed.
 #[derive(Debug)]
 pub struct Network {
-    /// Where this thread was before.
+    /// Namespace that this thread was in before.
     outside: Namespace,
     hub: Namespace,
     clients: Namespace,
@@ -110,23 +110,23 @@ impl Network {
         Ok(network)
     }
 
-    /// Whether it can be made here, without making anything.
+    /// Checks that a network can be made here, without making anything.
     ///
     /// # Errors
-    /// As [`Network::make`].
+    /// See [`Network::make`].
     pub fn possible() -> Result<(), TestbedError> {
         privilege::network_namespace("a network of the testbed's own (`network=own`)")?;
         let missing = NETWORK_SOFTWARE.iter().find(|software| software.find().is_none());
         missing.map_or(Ok(()), |software| Err(software.missing(NETWORK)))
     }
 
-    /// Address number `node`, from 1.
+    /// Returns address number `node`, from 1.
     #[must_use]
     pub fn ip(&self, node: u16) -> Ipv4Addr {
         ip(node)
     }
 
-    /// The first port from `usual` on of address number `node` that was not given before.
+    /// Returns the first port from `usual` on of address number `node` that was not given before.
     pub fn socket(&mut self, node: u16, usual: u16) -> SocketAddr {
         let ports = (usual..=u16::MAX).map(|port| SocketAddr::from((ip(node), port)));
         let free = ports.into_iter().find(|address| !self.given.contains(address));
@@ -135,7 +135,7 @@ impl Network {
         address
     }
 
-    /// The namespace of the node at this address, which is put on the bridge when it is first asked for.
+    /// Returns the namespace of the node at this address, which is put on the bridge when it is first asked for.
     ///
     /// # Errors
     /// [`TestbedError`] if the system refuses.
@@ -150,7 +150,7 @@ impl Network {
         Ok(made)
     }
 
-    /// Where the clients' side is.
+    /// Returns the place of the clients' side.
     #[must_use]
     pub fn clients(&self) -> OwnNetwork {
         let (pid, file) = (process::own_visible_pid(), self.clients.as_raw_fd());
@@ -193,8 +193,7 @@ impl Drop for Network {
     }
 }
 
-/// The calling thread, and what it starts from now on, is among a testbed's clients until this is
-/// dropped.
+/// Guard that keeps the calling thread, and what it starts from now on, among a testbed's clients until it is dropped.
 #[derive(Debug)]
 pub struct AmongClients {
     before: Namespace,
@@ -204,7 +203,7 @@ impl AmongClients {
     /// Enters the clients' side of a testbed's network.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn enter(network: &OwnNetwork) -> io::Result<AmongClients> {
         let before = here()?;
         enter(&File::open(&network.clients)?)?;
@@ -219,7 +218,8 @@ impl Drop for AmongClients {
     }
 }
 
-/// 198.18.0.0/15 is for measurements between devices (RFC 2544). Every testbed has all of it to itself.
+/// Returns an address of 198.18.0.0/15, which is for measurements between devices (RFC 2544). Every testbed has all of it to
+/// itself.
 fn ip(number: u16) -> Ipv4Addr {
     Ipv4Addr::new(198, 18, 0, number as u8)
 }
@@ -233,17 +233,17 @@ fn number(address: IpAddr) -> Result<u16, TestbedError> {
     }
 }
 
-/// The bridge's end of a node's link.
+/// Returns the name of the bridge's end of a node's link.
 fn port(number: u16) -> String {
     format!("n{number}")
 }
 
-/// The network namespace of the calling thread.
+/// Returns the network namespace of the calling thread.
 fn here() -> io::Result<Namespace> {
     File::open("/proc/thread-self/ns/net").map(Arc::new)
 }
 
-/// A new namespace, made by a thread that ends at once.
+/// Returns a new namespace, made by a thread that ends at once.
 fn namespace() -> io::Result<Namespace> {
     let made = std::thread::spawn(|| {
         // SAFETY: descriptors stay shared; only the network is the calling thread's own.

@@ -1,4 +1,4 @@
-//! Servers on one half of the processors, clients on the other, so that neither takes the other's.
+//! Keeps servers to one half of the processors, clients to the other, so that neither takes the other's.
 
 use std::io;
 
@@ -6,17 +6,17 @@ use kvdyno_core::measure::allowed_cpus;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-/// Which processors, by their numbers.
+/// Processors of servers and of clients, by their numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pinned {
-    /// Those of the servers.
+    /// Processors of the servers.
     pub servers: Vec<usize>,
-    /// Those of the clients.
+    /// Processors of the clients.
     pub clients: Vec<usize>,
 }
 
 impl Pinned {
-    /// Halves of the processors that this process may use; of an odd number the servers get the
+    /// Returns the halves of the processors that this process may use; of an odd number the servers get the
     /// larger. `None` if there is only one.
     #[must_use]
     pub fn halves() -> Option<Pinned> {
@@ -50,8 +50,7 @@ impl Processors {
     }
 }
 
-/// The calling thread, and what it starts from now on, runs on the clients' processors until this
-/// is dropped.
+/// Guard that keeps the calling thread, and what it starts from now on, on the clients' processors until it is dropped.
 #[derive(Debug)]
 pub struct ClientsApart {
     before: Vec<usize>,
@@ -61,7 +60,7 @@ impl ClientsApart {
     /// Keeps to the clients' processors.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn keep(pinned: &Pinned) -> io::Result<ClientsApart> {
         let before = allowed_cpus();
         Processors::new(&pinned.clients).restrict()?;

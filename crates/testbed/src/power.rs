@@ -82,7 +82,7 @@ pub fn cut(
     Ok(text)
 }
 
-/// A cut of which nothing comes: disks flush again.
+/// Gives a cut up: disks flush again.
 fn let_go(site: &Site, folders: &[PathBuf]) {
     if let Some(mut disks) = site.disks_mut() {
         disks.let_go(folders);
@@ -97,7 +97,7 @@ fn millis(time: Duration) -> String {
 /// if all had it.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn restore(site: &mut Site, places: &[usize]) -> Result<Option<String>, TestbedError> {
     if site.disks().is_none() {
         return Ok(None);
@@ -120,7 +120,7 @@ pub fn restore(site: &mut Site, places: &[usize]) -> Result<Option<String>, Test
     Ok(Some(told))
 }
 
-/// The disk of the node at this place misbehaves from now on. Says how.
+/// Has the disk of the node at this place misbehave from now on. Says how.
 ///
 /// # Errors
 /// [`TestbedError::Node`] if it cannot, or does so already.
@@ -134,12 +134,11 @@ pub fn misbehave(
     disks(site)?.misbehave(&folder, how, seed)
 }
 
-/// The disks of the nodes at these places, which misbehaved, do so no more. Of some troubles what is in memory of
-/// a disk is no longer what is on it: the file system is unmounted then, after the processes are killed. Says what
-/// the disks did.
+/// Ends the misbehaviour of the disks of the nodes at these places. After some troubles what is in memory of a disk is no
+/// longer what is on it: the file system is unmounted then, after the processes are killed. Says what the disks did.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn mend(
     site: &mut Site,
     places: &[usize],
@@ -169,7 +168,7 @@ pub fn mend(
     Ok(told.join("; "))
 }
 
-/// The links of these nodes go down, where each has one. What clients see of the cut.
+/// Takes down the links of these nodes, where each has one, and returns what clients see of the cut.
 fn unplug(site: &mut Site, places: &[usize]) -> Result<&'static str, TestbedError> {
     let addresses: Vec<IpAddr> = addresses(site, places);
     match site.network_mut() {

@@ -55,7 +55,7 @@ pub fn mount_namespace(what: &str) -> Result<(), TestbedError> {
 /// Gives the calling thread a mount namespace from which nothing spreads.
 ///
 /// # Errors
-/// What the system says: `EPERM` without the privilege, `EINVAL` where `/` is no mount point, as in a chroot.
+/// The system's error: `EPERM` without the privilege, `EINVAL` where `/` is no mount point, as in a chroot.
 pub fn set_mounts_apart() -> io::Result<()> {
     // SAFETY: descriptors stay shared; only what is mounted is the calling thread's own.
     unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;

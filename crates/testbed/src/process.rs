@@ -1,4 +1,4 @@
-//! What all processes of a testbed have in common: they end with whoever started them, they can be
+//! Shares between all processes of a testbed what they have in common: they end with their starter, they can be
 //! found in /proc, and tools among them are run to their end.
 
 use std::ffi::OsStr;
@@ -30,8 +30,8 @@ pub fn end_with_parent(command: &mut Command) {
     }
 }
 
-/// The number by which /proc shows our child `pid`. It is another one if we live in a PID namespace
-/// and /proc is that of the machine, as a keeper's is.
+/// Returns the number by which /proc shows our child `pid`. It is another one if we live in a PID namespace and /proc is
+/// that of the machine, as a keeper's is.
 #[must_use]
 pub fn visible_pid(pid: u32) -> u32 {
     if std::process::id() == own_visible_pid() {
@@ -43,14 +43,14 @@ pub fn visible_pid(pid: u32) -> u32 {
     numbers.find(|number| is_child(*number, parent, pid)).unwrap_or(pid)
 }
 
-/// Our own number by which /proc shows us.
+/// Returns the number by which /proc shows this process.
 #[must_use]
 pub fn own_visible_pid() -> u32 {
     let own = fs::read_link("/proc/self").ok();
     own.and_then(|link| link.to_str()?.parse().ok()).unwrap_or_else(std::process::id)
 }
 
-/// `number` is a child of `parent`, and `inner` in its own namespace (proc_pid_status(5), NSpid).
+/// Returns true if `number` is a child of `parent`, and `inner` in its own namespace (proc_pid_status(5), NSpid).
 fn is_child(number: u32, parent: u32, inner: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{number}/status")).unwrap_or_default();
     let field = |name: &str| {
@@ -87,7 +87,7 @@ pub fn run<A: AsRef<OsStr>>(
     run_command(&mut command)
 }
 
-/// As [`run`], with a folder, an environment or whatever else the command has.
+/// Runs a tool like [`run`], with a folder, an environment or whatever else the command has.
 ///
 /// # Errors
 /// [`TestbedError::Refused`] with the last of its words if it fails.

@@ -1,7 +1,6 @@
-//! What proves that a testbed serves. A server that listens, or says that it is well, may still refuse
-//! what a client asks, or send its clients to an address where nobody is. So each node is asked what a
-//! client will ask: a put and a get of one key, by the address that the cluster announces; and once
-//! more a little later, for a server may serve and end.
+//! Proves that a testbed serves. A server that listens, or says that it is well, may still refuse what a client asks, or
+//! send its clients to an address where nobody is. So each node is asked what a client will ask: a put and a get of one key,
+//! by the address that the cluster announces; and once more a little later, for a server may serve and end.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -11,22 +10,22 @@ use crate::role::Role;
 use crate::server::POLL;
 use crate::site::{AGAIN_AFTER, Site};
 
-/// How long nodes that are ready may take to serve, on a machine that is fully loaded.
+/// Longest time until nodes that are ready serve, on a machine that is fully loaded.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Where the cluster sends its clients, as each server that clients ask tells it: a list for each.
+/// Asks for the addresses to which the cluster sends its clients, as each server that clients ask tells it: a list for each.
 pub type Announced = fn(&Site) -> Result<Vec<Vec<SocketAddr>>, String>;
 
 /// Puts and gets one key at the node of this number (from 0), and leaves nothing behind. The key is
 /// given; a replica that takes no writes answers a get. Tells what went wrong.
 pub type Exchange = fn(&Site, usize, &str) -> Result<(), String>;
 
-/// How a kind's nodes are asked what clients will ask.
+/// Questions by which a kind's nodes are asked what clients will ask.
 #[derive(Clone, Copy, Debug)]
 pub struct Proof {
     /// Asks where clients are sent; `None` where clients know no more than their URL.
     pub announced: Option<Announced>,
-    /// A put and a get.
+    /// Carries out a put and a get.
     pub exchange: Exchange,
 }
 
@@ -71,13 +70,13 @@ pub(crate) fn await_first(
     Ok(())
 }
 
-/// Every node that keeps data.
+/// Returns every node that keeps data.
 fn data_nodes(site: &Site) -> Vec<usize> {
     let nodes = site.nodes().iter().enumerate();
     nodes.filter(|(_, node)| node.role != Some(Role::Observer)).map(|(place, _)| place).collect()
 }
 
-/// One look at nodes; what is wrong, and with which.
+/// Looks at nodes once. The error tells which of them is wrong, and what is wrong.
 pub(crate) fn look(proof: &Proof, site: &Site, places: &[usize]) -> Result<(), (usize, String)> {
     let Some(&first) = places.first() else { return Ok(()) };
     let Proof { announced, exchange } = *proof;

@@ -23,7 +23,7 @@ use crate::site::{Served, Site};
 /// The server. Its package brings `redis-cli`, too.
 pub static REDIS: Software = Software::of_debian("redis-server", &["redis-server", "redis-tools"]);
 
-/// Whether data are written to disk, and when.
+/// Setting of persistence: whether data are written to disk, and when.
 pub const PERSISTENCE: Setting = Setting {
     name: "persistence",
     meaning: "append-only file synced every second or before each answer, snapshots as Redis's \
@@ -32,7 +32,7 @@ pub const PERSISTENCE: Setting = Setting {
     default: "none",
 };
 
-/// Whether the append-only file is rewritten.
+/// Setting of rewrites of the append-only file.
 pub const REWRITES: Setting = Setting {
     name: "rewrites",
     meaning: "whether the append-only file is rewritten when it has doubled, or never by itself",
@@ -40,7 +40,7 @@ pub const REWRITES: Setting = Setting {
     default: "auto",
 };
 
-/// How much memory a server may take for data.
+/// Setting of the memory that a server may take for data.
 pub const MEMORY: Setting = Setting {
     name: "memory",
     meaning: "most memory for data of each server (maxmemory)",
@@ -48,7 +48,7 @@ pub const MEMORY: Setting = Setting {
     default: "",
 };
 
-/// What a server does without memory.
+/// Setting of what a server does without memory.
 pub const FULL: Setting = Setting {
     name: "full",
     meaning: "what happens when memory is full (maxmemory-policy)",
@@ -56,7 +56,7 @@ pub const FULL: Setting = Setting {
     default: "noeviction",
 };
 
-/// Threads of a server beside its main one.
+/// Setting of a server's threads beside its main one.
 pub const IO_THREADS: Setting = Setting {
     name: "io-threads",
     meaning: "threads that read and write connections",
@@ -64,10 +64,10 @@ pub const IO_THREADS: Setting = Setting {
     default: "1",
 };
 
-/// What can be set on a server of the Redis family.
+/// Settings of a server of the Redis family.
 pub static SETTINGS: &[Setting] = &[PERSISTENCE, REWRITES, MEMORY, FULL, IO_THREADS];
 
-/// Servers of the Redis family that know nothing of each other.
+/// Proof of servers of the Redis family that know nothing of each other.
 pub const ALONE: Proof = Proof { announced: None, exchange: exchange::alone };
 
 /// One Redis.
@@ -110,7 +110,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     Ok(Served { url, version: version(address)?, configuration: configuration(address)?, changed })
 }
 
-/// Starts server `number` and gives its address.
+/// Starts server `number` and returns its address.
 fn start(
     site: &mut Site,
     number: u16,
@@ -124,7 +124,7 @@ fn start(
     Ok(address)
 }
 
-/// One server more, which the others hear nothing of: what it gets is for the client to decide.
+/// Adds one server, which the others hear nothing of: what it gets is for the client to decide.
 fn add(site: &mut Site) -> Result<(), TestbedError> {
     let changed = options(site.settings());
     let number = site.nodes().len() as u16 + 1;
@@ -132,8 +132,8 @@ fn add(site: &mut Site) -> Result<(), TestbedError> {
     site.serve("redis-server")
 }
 
-/// What a request's settings mean in `redis.conf`, as (name, value); only what differs from the
-/// server's default.
+/// Returns a request's settings as they are in `redis.conf`, as (name, value); only those that differ from the server's
+/// default.
 #[must_use]
 pub fn options(settings: &TestbedSettings) -> Vec<(String, String)> {
     let mut out = Vec::new();
@@ -163,7 +163,7 @@ pub fn options(settings: &TestbedSettings) -> Vec<(String, String)> {
     out
 }
 
-/// A server of the Redis family at `address` with its data in `folder`.
+/// Prepares a server of the Redis family at `address` with its data in `folder`.
 #[must_use]
 pub fn launch(
     program: &Path,
@@ -191,12 +191,12 @@ pub fn launch(
         .patience(Duration::from_secs(60))
 }
 
-/// The times in its log are UTC, as [`work`] reads them.
+/// Sets the times in its log to UTC, as [`work`] reads them.
 pub(crate) fn in_utc(launch: Launch) -> Launch {
     launch.environment("TZ", "UTC")
 }
 
-/// What `redis-cli` prints for a command.
+/// Returns what `redis-cli` prints for a command.
 ///
 /// # Errors
 /// [`TestbedError::Refused`] with its words if it fails.
@@ -209,7 +209,7 @@ pub fn ask(address: SocketAddr, words: &[&str]) -> Result<String, TestbedError> 
 /// Has nodes rewrite their append-only files, all from the same moment on, and waits until that is over.
 ///
 /// # Errors
-/// As [`ask`]; [`TestbedError::Refused`] if one ends badly or takes over ten minutes.
+/// See [`ask`]; [`TestbedError::Refused`] if one ends badly or takes over ten minutes.
 pub fn rewrite(site: &Site, nodes: &[usize]) -> Result<(), TestbedError> {
     const PATIENCE: Duration = Duration::from_secs(600);
     let addresses = || nodes.iter().map(|index| site.nodes()[*index].server.address());
@@ -237,10 +237,10 @@ fn rewritten(address: SocketAddr, patient: impl Fn() -> bool) -> Result<(), Test
     Err(TestbedError::Node(format!("{address} did not rewrite its append-only file")))
 }
 
-/// The version that the server names.
+/// Returns the version that the server names.
 ///
 /// # Errors
-/// As [`ask`].
+/// See [`ask`].
 pub fn version(address: SocketAddr) -> Result<Option<String>, TestbedError> {
     let told = ask(address, &["INFO", "server"])?;
     let named = |field: &str| {
@@ -251,8 +251,7 @@ pub fn version(address: SocketAddr) -> Result<Option<String>, TestbedError> {
     Ok(named("valkey_version:").or_else(|| named("redis_version:")))
 }
 
-/// What a server is to the others by its own account; `None` if it does not tell at once, as one that is
-/// paused.
+/// Returns the role of a server by its own account; `None` if it does not tell at once, as one that is paused.
 #[must_use]
 pub fn role(server: &Server) -> Option<Role> {
     if server.is_paused() {
@@ -267,16 +266,16 @@ pub fn role(server: &Server) -> Option<Role> {
     }
 }
 
-/// A replica that has all that its primary has, and gets the rest as it comes.
+/// Returns true for a replica that has all that its primary has, and gets the rest as it comes.
 #[must_use]
 pub fn is_linked_replica(address: SocketAddr) -> bool {
     ask(address, &["INFO", "replication"]).is_ok_and(|told| told.contains("master_link_status:up"))
 }
 
-/// The whole configuration as the server has it.
+/// Returns the whole configuration as the server has it.
 ///
 /// # Errors
-/// As [`ask`].
+/// See [`ask`].
 pub fn configuration(address: SocketAddr) -> Result<Vec<(String, String)>, TestbedError> {
     let told = ask(address, &["CONFIG", "GET", "*"])?;
     let lines: Vec<&str> = told.lines().collect();

@@ -17,7 +17,7 @@ use crate::server::{Launch, Server};
 use crate::settings::{Setting, TestbedSettings, Values};
 use crate::site::{Served, Site};
 
-/// How long the nodes may take to agree, on a machine that is fully loaded.
+/// Longest time until the nodes agree, on a machine that is fully loaded.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A cluster.
@@ -88,7 +88,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     Ok(Served { url, version: version(address)?, configuration: configuration(address)?, changed })
 }
 
-/// Starts node `number` and gives its address.
+/// Starts node `number` and returns its address.
 fn start(
     site: &mut Site,
     number: u16,
@@ -119,7 +119,7 @@ fn node(
         .arguments(["--cluster-config-file", "nodes.conf"])
 }
 
-/// What a request means in `redis.conf`, beside addresses.
+/// Returns a request's settings as they are in `redis.conf`, beside addresses.
 fn cluster_options(settings: &TestbedSettings) -> Vec<(String, String)> {
     let mut out = options(settings);
     out.push(("cluster-enabled".to_owned(), "yes".to_owned()));
@@ -135,7 +135,7 @@ fn cli(words: &[&str]) -> Result<String, TestbedError> {
     process::run(&program, words)
 }
 
-/// The node sees `known` nodes and all slots served, and if it is a replica it follows its primary.
+/// Returns true if the node sees `known` nodes and all slots served, and if it is a replica it follows its primary.
 fn sees_all(server: &Server, known: usize) -> bool {
     let address = server.address();
     let Ok(told) = ask(address, &["CLUSTER", "INFO"]) else { return false };
@@ -151,8 +151,8 @@ fn sees_all(server: &Server, known: usize) -> bool {
         }
 }
 
-/// Who serves which slots, as the node sees it. After a fail-over nodes may all see every slot
-/// served and yet not by the same primaries; `redis-cli` then refuses to change the cluster.
+/// Returns the nodes that serve slots, each with its slots, as the node sees them. After a fail-over nodes may all see every
+/// slot served and yet not by the same primaries; `redis-cli` then refuses to change the cluster.
 fn owners(server: &Server) -> Option<Vec<String>> {
     let told = ask(server.address(), &["CLUSTER", "NODES"]).ok()?;
     let mut owners: Vec<String> = told.lines().filter_map(owner).collect();
@@ -160,8 +160,8 @@ fn owners(server: &Server) -> Option<Vec<String>> {
     Some(owners)
 }
 
-/// The identity and the slots of a line of `CLUSTER NODES`; none where the node serves no slots.
-/// Slots are its words from the ninth on; those in brackets are on the move.
+/// Returns the identity and the slots of a line of `CLUSTER NODES`; none where the node serves no slots. Slots are its words
+/// from the ninth on; those in brackets are on the move.
 fn owner(line: &str) -> Option<String> {
     let mut words = line.split_whitespace();
     let id = words.next()?;
@@ -173,7 +173,7 @@ fn roles(site: &Site) -> Vec<Option<Role>> {
     site.nodes().iter().map(|node| role(&node.server)).collect()
 }
 
-/// Where each node that is up sends clients.
+/// Returns the addresses to which each node that is up sends clients.
 fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
     let up = site.nodes().iter().filter(|node| !node.server.is_paused());
     let told: Vec<_> =
@@ -181,7 +181,7 @@ fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
     if told.is_empty() { Err("no node tells of its cluster".to_owned()) } else { Ok(told) }
 }
 
-/// Primaries serve slots, replicas have what their primary has.
+/// Checks that primaries serve slots, and replicas have what their primary has.
 fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
     let server = |place: &usize| &site.nodes()[*place].server;
     let role_of = |place: &usize| role(server(place));
@@ -197,7 +197,7 @@ fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
     replicas.into_iter().try_for_each(|&place| exchange::replica_is_whole(site, place, &addresses))
 }
 
-/// One primary more, with its share of the slots.
+/// Adds one primary, with its share of the slots.
 fn add(site: &mut Site) -> Result<(), TestbedError> {
     let changed = cluster_options(site.settings());
     let taken = |number: u16| {
@@ -236,7 +236,7 @@ fn remove(site: &mut Site, index: usize) -> Result<(), TestbedError> {
     wait_for_all(site, known)
 }
 
-/// Until every node sees `known` nodes, and all see the same ones serve the slots.
+/// Waits until every node sees `known` nodes, and all see the same ones serve the slots.
 fn wait_for_all(site: &mut Site, known: usize) -> Result<(), TestbedError> {
     site.until("every node sees the whole cluster", PATIENCE, |site| {
         let mut views = site.nodes().iter().map(|node| owners(&node.server));

@@ -18,11 +18,11 @@ use crate::server::Launch;
 use crate::settings::{Setting, Values};
 use crate::site::{Served, Site};
 
-/// Two of them agree when the third is gone, too.
+/// Number of sentinels: two of them agree when the third is gone, too.
 const SENTINELS: u16 = 3;
-/// What the sentinels call the primary.
+/// Name that the sentinels give to the primary.
 const NAME: &str = "mymaster";
-/// How long all may take to know each other, on a machine that is fully loaded.
+/// Longest time until all know each other, on a machine that is fully loaded.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A primary with replicas and sentinels.
@@ -107,8 +107,8 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     })
 }
 
-/// Starts a server with a configuration file, into which it writes who is whose replica by then: so it
-/// knows that again after a restart.
+/// Starts a server with a configuration file, into which it writes later whose replica it is: so it knows that again after a
+/// restart.
 fn start(
     site: &mut Site,
     name: &str,
@@ -137,7 +137,7 @@ fn start(
     site.start(name, role, launch)
 }
 
-/// The sentinels' part of the configuration.
+/// Returns the sentinels' part of the configuration.
 fn watching(site: &Site, primary: SocketAddr) -> Vec<String> {
     let quorum = SENTINELS / 2 + 1;
     let mut lines =
@@ -152,7 +152,7 @@ fn watching(site: &Site, primary: SocketAddr) -> Vec<String> {
     lines
 }
 
-/// The sentinel sees the primary up, with all its replicas, and both other sentinels.
+/// Returns true if the sentinel sees the primary up, with all its replicas, and both other sentinels.
 fn knows_all(sentinel: SocketAddr, replicas: usize) -> bool {
     let Ok(told) = ask(sentinel, &["SENTINEL", "MASTER", NAME]) else { return false };
     let lines: Vec<&str> = told.lines().collect();
@@ -162,7 +162,7 @@ fn knows_all(sentinel: SocketAddr, replicas: usize) -> bool {
         && is("num-other-sentinels", &(SENTINELS - 1).to_string())
 }
 
-/// Where each sentinel sends clients: to the primary, and to replicas that it knows.
+/// Returns the addresses to which each sentinel sends clients: the primary's, and those of replicas that it knows.
 fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
     let nodes = site.nodes().iter().filter(|node| node.role == Some(Role::Observer));
     let told: Vec<Vec<SocketAddr>> =
@@ -193,7 +193,7 @@ fn sends_to(sentinel: SocketAddr) -> Option<Vec<SocketAddr>> {
     Some(all)
 }
 
-/// There is one primary, which the sentinels know, and all others follow it and have what it has.
+/// Checks that there is one primary, which the sentinels know, and all others follow it and have what it has.
 fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
     let of_data = || up.iter().filter(|place| site.nodes()[**place].role != Some(Role::Observer));
     let server = |place: &usize| &site.nodes()[*place].server;

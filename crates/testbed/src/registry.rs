@@ -1,5 +1,5 @@
-//! Which testbeds there are, one line for each. What `kvdyno testbed kinds` prints and
-//! docs/TESTBEDS.md holds comes from here.
+//! The registry of testbeds, one line for each. What `kvdyno testbed kinds` prints and docs/TESTBEDS.md holds comes from
+//! here.
 
 use crate::kind::TestbedKind;
 
@@ -22,13 +22,13 @@ static KINDS: &[&TestbedKind] = &[
     &crate::sim::KIND,
 ];
 
-/// All kinds of testbeds.
+/// Returns all kinds of testbeds.
 #[must_use]
 pub fn kinds() -> &'static [&'static TestbedKind] {
     KINDS
 }
 
-/// The kind of this name.
+/// Returns the kind of this name.
 #[must_use]
 pub fn kind(name: &str) -> Option<&'static TestbedKind> {
     KINDS.iter().copied().find(|kind| kind.name == name)
@@ -40,7 +40,7 @@ mod tests {
     use crate::request::TestbedRequest;
     use crate::settings::{SHARED, Setting};
 
-    /// The part of docs/TESTBEDS.md that tells the kinds and their settings.
+    /// Returns the part of docs/TESTBEDS.md that tells the kinds and their settings.
     fn kinds_as_documented() -> String {
         let mut text = String::new();
         for kind in kinds() {

@@ -25,21 +25,21 @@ pub enum RespAnswer {
     Text(String),
     /// A value; `None`: there is none.
     Value(Option<Arc<[u8]>>),
-    /// Several, in order.
+    /// Several answers, in order.
     List(Vec<RespAnswer>),
     /// A list that is not there.
     NoList,
-    /// None: the connection is closed, so that nobody knows what became of the request.
+    /// No answer: the connection is closed, so that nobody knows what became of the request.
     HangUp,
-    /// None, ever: the connection stays open.
+    /// No answer, ever: the connection stays open.
     Silence,
 }
 
 impl RespAnswer {
-    /// Writes it.
+    /// Writes the answer.
     ///
     /// # Errors
-    /// What the connection says.
+    /// The connection's error.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
         match self {
             RespAnswer::Status(text) => write!(to, "+{text}\r\n"),
@@ -64,7 +64,7 @@ fn write_bulk(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     to.write_all(b"\r\n")
 }
 
-/// A request as bytes.
+/// Returns a request as bytes.
 #[must_use]
 pub fn encode(words: &[&[u8]]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
@@ -74,11 +74,10 @@ pub fn encode(words: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
-/// The next request; `None` at the end. A line that is no array is taken for words, as people type
-/// them.
+/// Reads the next request; `None` at the end. A line that is no array is taken for words, as people type them.
 ///
 /// # Errors
-/// What the connection says, or that a request was cut short.
+/// The connection's error, or that a request was cut short.
 pub fn read_request(from: &mut impl BufRead) -> io::Result<Option<Request>> {
     let Some(line) = read_line(from)? else { return Ok(None) };
     let Some(count) = line.strip_prefix('*') else {
@@ -100,10 +99,10 @@ pub fn read_request(from: &mut impl BufRead) -> io::Result<Option<Request>> {
     Ok(Some(words))
 }
 
-/// A line without its end; `None` at the end of all.
+/// Reads a line without its end; `None` at the end of all.
 ///
 /// # Errors
-/// As [`read_request`].
+/// See [`read_request`].
 pub fn read_line(from: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = String::new();
     match from.by_ref().take(1 << 16).read_line(&mut line)? {
@@ -113,12 +112,12 @@ pub fn read_line(from: &mut impl BufRead) -> io::Result<Option<String>> {
     }
 }
 
-/// Who answers the requests of a connection.
+/// Handler of the requests of a connection.
 pub trait Answerer {
     /// Carries out a request.
     fn answer(&mut self, request: &Request) -> RespAnswer;
 
-    /// Every answer so far was handed to the system, which sends it whatever becomes of this process.
+    /// Notes that every answer so far was handed to the system, which sends it whatever becomes of this process.
     fn sent(&mut self) {}
 }
 
@@ -131,7 +130,7 @@ impl<F: FnMut(&Request) -> RespAnswer> Answerer for F {
 /// Answers the requests of a connection, one after the other, until it is closed.
 ///
 /// # Errors
-/// What the connection says.
+/// The connection's error.
 pub fn converse(stream: TcpStream, answerer: &mut impl Answerer) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);

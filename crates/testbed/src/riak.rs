@@ -91,7 +91,7 @@ const PONG: &[u8] = &[0, 0, 0, 1, 2];
 /// Erlang's port mapper among the nodes.
 const MAPPER: &str = "epmd";
 
-/// One node: where it is and what it is called.
+/// One node: its addresses and its names.
 struct Member {
     /// The name of its folder and process.
     name: String,
@@ -104,7 +104,7 @@ struct Member {
 }
 
 impl Member {
-    /// Its name among Erlang's machines.
+    /// Returns its name among Erlang's machines.
     fn erlang_name(&self) -> String {
         format!("{}@{}", self.name, self.ip)
     }
@@ -123,7 +123,7 @@ fn is_mapper(server: &Server) -> bool {
     server.name().starts_with(MAPPER)
 }
 
-/// The process of a member.
+/// Returns the process of a member.
 fn server<'a>(site: &'a Site, member: &Member) -> Option<&'a Server> {
     site.nodes().iter().map(|node| &node.server).find(|server| server.name() == member.name)
 }
@@ -167,7 +167,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     })
 }
 
-/// What Riak does not tell its clients: what keeps the records.
+/// Returns the query of the URL that tells what Riak does not tell its clients: what keeps the records.
 fn declared(settings: &TestbedSettings) -> String {
     match (settings.text("backend"), settings.text("sync")) {
         ("bitcask", "off") => String::new(),
@@ -176,7 +176,7 @@ fn declared(settings: &TestbedSettings) -> String {
     }
 }
 
-/// The folder of the release, above `bin`.
+/// Returns the folder of the release, above `bin`.
 fn release(program: &Path) -> Result<PathBuf, TestbedError> {
     let absolute = fs::canonicalize(program).map_err(TestbedError::system("find", "riak"))?;
     let folder = absolute
@@ -205,7 +205,7 @@ fn member(site: &mut Site, number: u16) -> Result<Member, TestbedError> {
     })
 }
 
-/// A place for the manager of replication, which takes an address only if an interface lists it.
+/// Returns a place for the manager of replication, which takes an address only if an interface lists it.
 fn manager(site: &mut Site, number: u16) -> Result<SocketAddr, TestbedError> {
     match site.network() {
         Some(_) => site.address(number, 9080),
@@ -213,7 +213,7 @@ fn manager(site: &mut Site, number: u16) -> Result<SocketAddr, TestbedError> {
     }
 }
 
-/// An address on 127.0.0.1 whose port nobody has.
+/// Returns an address on 127.0.0.1 whose port is free.
 fn free_port(whose: &str) -> Result<SocketAddr, TestbedError> {
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|free| free.local_addr());
     free.map_err(TestbedError::system("find a port for", whose))
@@ -289,22 +289,22 @@ fn join(site: &mut Site, members: &[Member], mapper: u16) -> Result<(), TestbedE
 
 /// Time for one try to join.
 const TRY_FOR: Duration = Duration::from_secs(15);
-/// Between two looks at the ring.
+/// Pause between two looks at the ring.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What a tool said, well or not, in one line.
+/// Returns what a tool said, well or not, in one line.
 fn words(said: Result<String, TestbedError>) -> String {
     let text = said.unwrap_or_else(|error| error.to_string());
     text.split_whitespace().collect::<Vec<_>>().join(" ") + " "
 }
 
-/// A node's statistics, which it has once it keeps records.
+/// Returns a node's statistics, which it has once it keeps records.
 fn statistics(http: SocketAddr) -> Option<Value> {
     let (status, body) = http::request(http, "GET", "/stats", "")?;
     if status == 200 { serde_json::from_str(&body).ok() } else { None }
 }
 
-/// The nodes of the cluster, as one of them knows it.
+/// Returns the nodes of the cluster, as one of them knows it.
 fn ring_members(http: SocketAddr) -> Vec<String> {
     names(&statistics(http).unwrap_or_default()["ring_members"])
 }
@@ -318,7 +318,7 @@ fn put_and_get(site: &Site, place: usize, key: &str) -> Result<(), String> {
     exchange::put_and_get(site.nodes()[place].server.address(), key)
 }
 
-/// All nodes that are up are connected, and none hands partitions or writes over.
+/// Checks that all nodes that are up are connected, and none hands partitions or writes over.
 fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
     let nodes = up.iter().map(|place| &site.nodes()[*place].server);
     let nodes: Vec<&Server> = nodes.filter(|server| !is_mapper(server)).collect();
@@ -342,7 +342,7 @@ fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
     handed_over(&told.map_err(|error| error.to_string())?)
 }
 
-/// What `transfers` prints: nodes that are down or have partitions for others, and transfers under way.
+/// Reads what `transfers` prints: nodes that are down or have partitions for others, and transfers under way.
 fn handed_over(told: &str) -> Result<(), String> {
     let waits = told.lines().find(|line| line.contains("waiting to handoff"));
     match waits {

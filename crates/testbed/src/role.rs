@@ -1,21 +1,21 @@
-//! What a node of a testbed is to the others.
+//! The role of a node of a testbed among the others.
 
-/// What a node is to the others.
+/// Role of a node among the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Takes writes and passes them on.
+    /// A node that takes writes and passes them on.
     Primary,
-    /// Gets its data from a primary.
+    /// A node that gets its data from a primary.
     Replica,
-    /// All nodes are alike.
+    /// A node among nodes that are all alike.
     Peer,
-    /// Holds no data: a sentinel, an arbiter. Faults are aimed at it by name only.
+    /// A node that holds no data: a sentinel, an arbiter. Faults are aimed at it by name only.
     Observer,
 }
 
 impl Role {
-    /// For people.
+    /// Returns the role as a word.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

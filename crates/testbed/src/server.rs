@@ -21,7 +21,7 @@ use crate::pin::Processors;
 use crate::process;
 use crate::still::{group_of, stands_still};
 
-/// Between two looks at a server that is starting or stopping.
+/// Pause between two looks at a server that is starting or stopping.
 pub(crate) const POLL: Duration = Duration::from_millis(10);
 
 /// Time in which a paused process comes to a stop.
@@ -30,35 +30,35 @@ const STANDS_STILL_WITHIN: Duration = Duration::from_secs(5);
 /// Time that a server has to stop in good order.
 const STOP_WITHIN: Duration = Duration::from_secs(60);
 
-/// What a look at a starting server can go by.
+/// Evidence for a look at a starting server.
 pub struct Probe<'a> {
-    /// Where it is to listen.
+    /// Address that it is to listen at.
     pub address: SocketAddr,
-    /// What it has written since it was started.
+    /// Text that it has written since it was started.
     pub log: &'a str,
 }
 
 impl Probe<'_> {
-    /// Connects, sends `request`, and gives the first bytes of the answer.
+    /// Connects, sends `request`, and returns the first bytes of the answer.
     #[must_use]
     pub fn ask(&self, request: &[u8]) -> Option<Vec<u8>> {
         first_answer(self.address, request, Duration::from_millis(500))
     }
 
-    /// The status code that `GET path` is answered with.
+    /// Returns the status code that `GET path` is answered with.
     #[must_use]
     pub fn http_status(&self, path: &str) -> Option<u16> {
         http::request(self.address, "GET", path, "").map(|(status, _)| status)
     }
 
-    /// Something listens.
+    /// Returns true if something listens.
     #[must_use]
     pub fn listens(&self) -> bool {
         TcpStream::connect_timeout(&self.address, Duration::from_millis(500)).is_ok()
     }
 }
 
-/// Connects, sends `request`, and gives the first bytes of the answer.
+/// Connects, sends `request`, and returns the first bytes of the answer.
 pub(crate) fn first_answer(
     address: SocketAddr,
     request: &[u8],
@@ -87,10 +87,10 @@ pub fn conversation(address: SocketAddr, request: &[u8], end: &[u8]) -> Option<S
     String::from_utf8(answer).ok()
 }
 
-/// Tells whether a server serves by now.
+/// Test of whether a server serves by now.
 pub type Ready = Box<dyn Fn(&Probe<'_>) -> bool + Send>;
 
-/// How to start a server, and to start it again.
+/// Recipe to start a server, and to start it again.
 pub struct Launch {
     program: PathBuf,
     arguments: Vec<OsString>,
@@ -103,7 +103,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// A program that is to listen at `address`. It is ready as soon as it does, unless
+    /// Launches a program that is to listen at `address`. It is ready as soon as it does, unless
     /// [`Launch::ready`] asks for more, and has 60 s for it.
     #[must_use]
     pub fn new(program: impl Into<PathBuf>, address: SocketAddr) -> Launch {
@@ -119,7 +119,7 @@ impl Launch {
         }
     }
 
-    /// Where it is to listen.
+    /// Returns the address that it is to listen at.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -165,14 +165,14 @@ impl Launch {
         self
     }
 
-    /// When it serves: the look must be quick and change nothing.
+    /// Sets the test of whether it serves: the look must be quick and change nothing.
     #[must_use]
     pub fn ready(mut self, ready: impl Fn(&Probe<'_>) -> bool + Send + 'static) -> Launch {
         self.ready = Box::new(ready);
         self
     }
 
-    /// How long it may take to start on a machine that is fully loaded.
+    /// Sets the longest time that it may take to start on a machine that is fully loaded.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Launch {
         self.patience = patience;
@@ -193,7 +193,7 @@ pub struct Server {
     pid: u32,
     started: Instant,
     paused: bool,
-    /// An order ends, or has ended, the process.
+    /// True if an order ends, or has ended, the process.
     ordered_to_end: bool,
 }
 
@@ -222,7 +222,7 @@ impl Server {
         Ok(())
     }
 
-    /// One look at whether it serves.
+    /// Looks once whether it serves.
     ///
     /// # Errors
     /// [`TestbedError`] with the end of its log if it has ended or had time enough.
@@ -244,50 +244,50 @@ impl Server {
         Ok(false)
     }
 
-    /// The error for what this server should be by now and is not.
+    /// Returns the error for what this server should be by now and is not.
     #[must_use]
     pub fn not_ready(&self, waited: Duration, awaited: &str) -> TestbedError {
         let (node, log) = (self.name.clone(), log_end::of(&self.log()));
         TestbedError::NotReady { node, waited, awaited: awaited.to_owned(), log }
     }
 
-    /// Its name within the testbed: `redis-1`.
+    /// Returns its name within the testbed: `redis-1`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it listens; the same for its whole life.
+    /// Returns the address that it listens at; the same for its whole life.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.launch.address
     }
 
-    /// Port of [`Server::address`].
+    /// Returns the port of [`Server::address`].
     #[must_use]
     pub fn port(&self) -> u16 {
         self.launch.address.port()
     }
 
-    /// Number of the process, as this machine's /proc shows it.
+    /// Returns the number of the process, as this machine's /proc shows it.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// The data folder.
+    /// Returns the data folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// File that holds what the server wrote to its standard output and error.
+    /// Returns the file that holds what the server wrote to its standard output and error.
     #[must_use]
     pub fn log(&self) -> PathBuf {
         log_path(&self.folder)
     }
 
-    /// The process is there (paused counts).
+    /// Returns true if the process is there (paused counts).
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -322,7 +322,7 @@ impl Server {
         }
     }
 
-    /// Stands still by [`Server::pause`].
+    /// Returns true if it stands still by [`Server::pause`].
     #[must_use]
     pub fn is_paused(&self) -> bool {
         self.paused
@@ -381,13 +381,13 @@ impl Server {
         }
     }
 
-    /// The numbers of its processes: itself and all that it started, to look at without looking for them.
+    /// Returns the numbers of its processes: itself and all that it started, to look at without looking for them.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let group = group_of(self.pid);
         group.filter_map(|path| path.file_name()?.to_str()?.parse().ok()).collect()
     }
 
-    /// Runs a tool to its end in the network of this server; what it printed.
+    /// Runs a tool to its end in the network of this server; returns what it printed.
     ///
     /// # Errors
     /// [`TestbedError::Refused`] with the last of its words if it fails.
@@ -452,7 +452,7 @@ fn end(child: &mut Child) -> io::Result<()> {
     child.wait().map(drop)
 }
 
-/// `leader` is a child of ours that was not waited for yet, and so cannot be another process.
+/// Sends a signal to the group of `leader`, a child of ours that was not waited for yet, and so cannot be another process.
 fn signal_group(leader: u32, signal: Signal) -> io::Result<()> {
     // Each server leads a process group of its own.
     let leader = Pid::from_raw(leader as i32).ok_or(io::ErrorKind::InvalidInput)?;

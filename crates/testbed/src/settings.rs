@@ -1,4 +1,4 @@
-//! What can be set of a testbed, and what was: a recipe reads its settings here and nowhere else.
+//! The settings that a testbed can have, and those that it was given: a recipe reads its settings here and nowhere else.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,20 +9,20 @@ use kvdyno_core::ground::units;
 use crate::disk_form::{self, DiskForm};
 use crate::error::TestbedError;
 
-/// Something that can be set: `?name=value`.
+/// Setting of a kind of testbed: `?name=value`.
 #[derive(Debug)]
 pub struct Setting {
     /// Its name.
     pub name: &'static str,
-    /// What it does, in one sentence without a stop.
+    /// Description of its effect, in one sentence without a stop.
     pub meaning: &'static str,
-    /// What it can be.
+    /// Values that it can have.
     pub values: Values,
-    /// What it is unless told otherwise; empty for the server's own default.
+    /// Value unless told otherwise; empty for the server's own default.
     pub default: &'static str,
 }
 
-/// What a setting can be.
+/// Values that a setting can have.
 #[derive(Clone, Copy, Debug)]
 pub enum Values {
     /// One of these words.
@@ -79,7 +79,7 @@ pub static SHARED: [Setting; 5] = [
 ];
 
 impl Values {
-    /// What is wrong with `text`, as advice; `None` if nothing is.
+    /// Returns what is wrong with `text`, as advice; `None` if nothing is.
     pub(crate) fn advice(self, text: &str) -> Option<String> {
         let number = || text.parse::<u64>().ok();
         match self {
@@ -96,7 +96,7 @@ impl Values {
         }
     }
 
-    /// For lists and documentation: `none|aof-always`, `SIZE`.
+    /// Returns the values for lists and documentation: `none|aof-always`, `SIZE`.
     #[must_use]
     pub fn shown(self) -> String {
         match self {
@@ -110,15 +110,15 @@ impl Values {
     }
 }
 
-/// How many nodes a testbed was asked to have, and how it was asked to be.
+/// Number of nodes and settings that a testbed was asked to have.
 #[derive(Clone, Debug)]
 pub struct TestbedSettings {
     kind: &'static str,
-    /// What a testbed of this kind can be told, beside [`SHARED`].
+    /// Settings that a testbed of this kind has, beside [`SHARED`].
     own: &'static [Setting],
     nodes: u16,
     given: Vec<(&'static Setting, String)>,
-    /// The words that asked for it.
+    /// Words that asked for it.
     text: String,
 }
 
@@ -155,7 +155,7 @@ impl TestbedSettings {
         Ok(read)
     }
 
-    /// An error about these words.
+    /// Returns an error about these words.
     pub(crate) fn wrong(&self, problem: String, advice: String) -> TestbedError {
         TestbedError::Word { word: self.text.clone(), problem, advice }
     }
@@ -164,26 +164,26 @@ impl TestbedSettings {
         self.own.iter().chain(&SHARED)
     }
 
-    /// Name of the kind of testbed.
+    /// Returns the name of the kind of testbed.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// How many nodes.
+    /// Returns the number of nodes.
     #[must_use]
     pub fn nodes(&self) -> u16 {
         self.nodes
     }
 
-    /// Settings with other values than their defaults, as (name, value).
+    /// Returns the settings with other values than their defaults, as (name, value).
     #[must_use]
     pub fn changed(&self) -> Vec<(String, String)> {
         let changed = self.given.iter().filter(|(setting, value)| *value != setting.default);
         changed.map(|(setting, value)| (setting.name.to_owned(), value.clone())).collect()
     }
 
-    /// The value of a setting, or its default; empty for the server's own default.
+    /// Returns the value of a setting, or its default; empty for the server's own default.
     ///
     /// # Panics
     /// If the kind has no such setting: a fault of its recipe, which its first test finds.
@@ -199,19 +199,19 @@ impl TestbedSettings {
         )
     }
 
-    /// A setting of [`Values::Bytes`]; `None` for the server's own default.
+    /// Returns a setting of [`Values::Bytes`]; `None` for the server's own default.
     #[must_use]
     pub fn bytes(&self, name: &str) -> Option<u64> {
         units::parse_bytes(self.text(name)).ok()
     }
 
-    /// The disk that each node gets; `None` for none of its own.
+    /// Returns the disk that each node gets; `None` for none of its own.
     #[must_use]
     pub fn disk(&self) -> Option<DiskForm> {
         DiskForm::parse(self.text("disk")).ok()
     }
 
-    /// The disk that each node gets, and whether its device can misbehave; `None` for none of its own.
+    /// Returns the disk that each node gets, and whether its device can misbehave; `None` for none of its own.
     ///
     /// # Errors
     /// [`TestbedError::Word`] if a device lies below no file system.
@@ -226,13 +226,13 @@ impl TestbedSettings {
         }
     }
 
-    /// A setting of [`Values::Count`]; `None` for the server's own default.
+    /// Returns a setting of [`Values::Count`]; `None` for the server's own default.
     #[must_use]
     pub fn count(&self, name: &str) -> Option<u64> {
         self.text(name).parse().ok()
     }
 
-    /// A setting of [`Values::Duration`]; `None` for the server's own default.
+    /// Returns a setting of [`Values::Duration`]; `None` for the server's own default.
     #[must_use]
     pub fn duration(&self, name: &str) -> Option<Duration> {
         units::parse_duration(self.text(name)).ok()

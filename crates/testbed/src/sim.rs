@@ -1,7 +1,6 @@
-//! `sim` as server processes: a small replicated store that speaks Redis' protocol, made to prove
-//! what kvdyno reports. Kills, pauses and partitions act on real processes; what it does wrong on
-//! purpose, and who led when, is in its log of the truth. It is a proof bench and a worked example,
-//! never a product. docs/TRUTH.md.
+//! Runs `sim` as server processes: a small replicated store that speaks Redis' protocol, made to prove what kvdyno reports.
+//! Kills, pauses and partitions act on real processes; its wrongs on purpose, and which node led when, are in its log of the
+//! truth. It is a proof bench and a worked example, never a product. docs/TRUTH.md.
 
 mod commands;
 mod group;
@@ -25,10 +24,10 @@ use crate::site::{Served, Site};
 
 pub use node::serve;
 
-/// What `redis+sentinel://` calls the primary.
+/// Name that `redis+sentinel://` has for the primary.
 const NAME: &str = "sim";
 
-/// A shorter silence may only be a slow machine's.
+/// Shortest silence of a primary that may count: a shorter one may only be a slow machine's.
 const SHORTEST: Duration = Duration::from_millis(200);
 
 /// A primary with its replicas, each of which could take over.
@@ -168,13 +167,13 @@ fn role(node: SocketAddr) -> Option<Role> {
     }
 }
 
-/// Where each node that is up sends clients: to the primary.
+/// Returns the addresses to which each node that is up sends clients: the primary.
 fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
     // Each knows all others by the list that it was given, which a client asks for.
     Ok(vec![site.nodes().iter().map(|node| node.server.address()).collect()])
 }
 
-/// A put and a get at the primary; a replica says that it is one.
+/// Puts and gets at the primary; a replica says that it is one.
 fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
     let address = site.nodes()[place].server.address();
     match role(address) {
@@ -184,7 +183,7 @@ fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
     }
 }
 
-/// One primary has all others that are up as its replicas.
+/// Checks that one primary has all others that are up as its replicas.
 fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
     let address = |place: &usize| site.nodes()[*place].server.address();
     let primaries: Vec<SocketAddr> =

@@ -1,4 +1,4 @@
-//! Where a testbed is built: what a kind's recipe starts its servers with. It knows the settings
+//! The site on which a testbed is built: a kind's recipe starts its servers with it. It knows the settings
 //! asked for, gives folders and addresses, starts processes, waits, and times each step.
 
 use std::cell::RefCell;
@@ -23,22 +23,22 @@ use crate::role::Role;
 use crate::server::{Launch, POLL, Server};
 use crate::settings::TestbedSettings;
 
-/// From the look that found all nodes serving to the one that must find them so again.
+/// Time from the look that found all nodes serving to the one that must find them so again.
 pub(crate) const AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// A step of the set-up and how long it took.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Step {
-    /// What was done: `start 3 × cassandra`.
+    /// Name of the step: `start 3 × cassandra`.
     pub name: String,
-    /// How long it took.
+    /// Time that it took.
     pub took: Duration,
 }
 
 /// Hears of each step as it ends.
 pub type Tell = Box<dyn Fn(&Step) + Send>;
 
-/// What a recipe says of the system that it has started.
+/// Description by a recipe of the system that it has started.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
     /// URL that kvdyno reaches it by.
@@ -55,9 +55,9 @@ pub struct Served {
 
 /// One node.
 pub struct Node {
-    /// Its process.
+    /// Process of the node.
     pub server: Server,
-    /// What it was started as.
+    /// Role that it was started with.
     pub role: Option<Role>,
 }
 
@@ -75,16 +75,16 @@ pub struct Site {
     tell: Tell,
     abort: Arc<AtomicBool>,
     made: Instant,
-    /// Nodes that have served already.
+    /// Number of nodes that have served already.
     served: usize,
     unproven: Vec<(String, Instant)>,
-    /// Figures of the last cut of power, until somebody asks.
+    /// Figures of the last cut of power, until they are taken.
     cut: Option<CutFigures>,
 }
 
 impl Site {
-    /// A site with a folder and addresses of its own and nothing in it. Whatever it waits for is
-    /// given up when `abort` becomes true.
+    /// Makes a site with a folder and addresses of its own and nothing in it. Its waits are given up when `abort` becomes
+    /// true.
     ///
     /// # Errors
     /// [`TestbedError::System`] if the system refuses.
@@ -134,13 +134,13 @@ impl Site {
         })
     }
 
-    /// What was asked for: nodes and settings.
+    /// Returns the nodes and settings that were asked for.
     #[must_use]
     pub fn settings(&self) -> &TestbedSettings {
         &self.settings
     }
 
-    /// The path of a program or library folder that [`Software`] brings.
+    /// Returns the path of a program or library folder that [`Software`] brings.
     ///
     /// # Errors
     /// [`TestbedError::NotInstalled`] with the command that installs it.
@@ -148,18 +148,18 @@ impl Site {
         software.find().ok_or_else(|| software.missing(self.settings.kind()))
     }
 
-    /// The nodes so far, in the order of their start.
+    /// Returns the nodes so far, in the order of their start.
     #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// The nodes so far, to act upon.
+    /// Returns the nodes so far, to act upon.
     pub fn nodes_mut(&mut self) -> &mut [Node] {
         &mut self.nodes
     }
 
-    /// Address number `node` (from 1) of this testbed's own block.
+    /// Returns address number `node` (from 1) of this testbed's own block.
     #[must_use]
     pub fn ip(&self, node: u16) -> Ipv4Addr {
         match &self.network {
@@ -168,8 +168,8 @@ impl Site {
         }
     }
 
-    /// A free address and port: the first free port from the `usual` one on, on address number
-    /// `node` (from 1) of this testbed's own block. Call it for every port that a server takes.
+    /// Returns a free address and port: the first free port from the `usual` one on, on address number `node` (from 1) of
+    /// this testbed's own block. Call it for every port that a server takes.
     ///
     /// # Errors
     /// [`TestbedError::System`] if there is none.
@@ -181,16 +181,16 @@ impl Site {
         self.addresses.socket(node, usual).map_err(TestbedError::system("find a port for", what))
     }
 
-    /// An address for number `node` of several servers that stand side by side: sequential ports of one
+    /// Returns an address for number `node` of several servers that stand side by side: sequential ports of one
     /// address, or, in a network of the testbed's own, an address each.
     ///
     /// # Errors
-    /// As [`Site::address`].
+    /// See [`Site::address`].
     pub fn side_by_side(&mut self, node: u16, usual: u16) -> Result<SocketAddr, TestbedError> {
         self.address(if self.network.is_some() { node } else { 1 }, usual)
     }
 
-    /// The folder of a node, made if it is not there.
+    /// Returns the folder of a node, made if it is not there.
     ///
     /// # Errors
     /// [`TestbedError::System`] if it cannot be made.
@@ -210,33 +210,33 @@ impl Site {
         Ok(folder)
     }
 
-    /// The disks of the nodes, if they have their own.
+    /// Returns the disks of the nodes, if they have their own.
     pub(crate) fn disks(&self) -> Option<std::cell::Ref<'_, Disks>> {
         self.disks.as_ref().map(RefCell::borrow)
     }
 
-    /// The disks of the nodes, if they have their own, to act upon.
+    /// Returns the disks of the nodes, if they have their own, to act upon.
     pub(crate) fn disks_mut(&self) -> Option<std::cell::RefMut<'_, Disks>> {
         self.disks.as_ref().map(RefCell::borrow_mut)
     }
 
-    /// The network of the testbed's own, if it has one.
+    /// Returns the network of the testbed's own, if it has one, to act upon.
     pub(crate) fn network_mut(&mut self) -> Option<&mut Network> {
         self.network.as_mut()
     }
 
-    /// The network of the testbed's own, if it has one.
+    /// Returns the network of the testbed's own, if it has one.
     pub(crate) fn network(&self) -> Option<&Network> {
         self.network.as_ref()
     }
 
-    /// The folder of the whole testbed.
+    /// Returns the folder of the whole testbed.
     #[must_use]
     pub fn root(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Writes a file into a node's folder and gives its path.
+    /// Writes a file into a node's folder and returns its path.
     ///
     /// # Errors
     /// [`TestbedError::System`] if it cannot be written.
@@ -311,8 +311,8 @@ impl Site {
         })
     }
 
-    /// Nodes are numbered in this order: those that hold data come first, in the order of their start, however
-    /// early what only serves them had to be there.
+    /// Orders the nodes anew: those that hold data come first, in the order of their start, however early those that only
+    /// serve them had to be there.
     pub(crate) fn observers_last(&mut self) {
         self.nodes.sort_by_key(|node| node.role == Some(Role::Observer));
     }
@@ -320,7 +320,7 @@ impl Site {
     /// Does a step and takes its time.
     ///
     /// # Errors
-    /// What the step says.
+    /// The step's error.
     pub fn step<T>(
         &mut self,
         name: &str,
@@ -380,14 +380,14 @@ impl Site {
         self.go_on()
     }
 
-    /// These nodes, just started again, are to be looked at once more a little later.
+    /// Marks these nodes, just started again, to be looked at once more a little later.
     pub(crate) fn look_again_at(&mut self, places: &[usize]) {
         let due = Instant::now() + AGAIN_AFTER;
         let names = places.iter().map(|place| self.nodes[*place].server.name().to_owned());
         self.unproven.extend(names.map(|name| (name, due)));
     }
 
-    /// The nodes that are to be looked at once more, by name, and when.
+    /// Returns the nodes that are to be looked at once more, by name, and when.
     pub(crate) fn unproven(&mut self) -> &mut Vec<(String, Instant)> {
         &mut self.unproven
     }
@@ -402,7 +402,7 @@ impl Site {
         self.cut.take()
     }
 
-    /// An error once the user wants to stop.
+    /// Returns an error once the user wants to stop.
     fn go_on(&self) -> Result<(), TestbedError> {
         match self.abort.load(Ordering::Relaxed) {
             true => Err(TestbedError::Interrupted),
@@ -415,19 +415,19 @@ impl Site {
         drop(self.nodes.remove(index));
     }
 
-    /// Which processors servers and clients keep to, if they do.
+    /// Returns the processors that servers and clients keep to, if they do.
     #[must_use]
     pub fn pinned(&self) -> Option<&Pinned> {
         self.pinned.as_ref()
     }
 
-    /// Steps so far.
+    /// Returns the steps so far.
     #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// Time since the site was made: from nothing.
+    /// Returns the time since the site was made: from nothing.
     #[must_use]
     pub fn age(&self) -> Duration {
         self.made.elapsed()

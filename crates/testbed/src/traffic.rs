@@ -1,5 +1,5 @@
-//! Which servers this process sends to: what each peer of its own sockets has taken, by the kernel's
-//! count. So a node that clients never reach can be told, whatever store and driver it is.
+//! Counts what this process sends to servers: what each peer of its own sockets has taken, by the kernel's count. So a node
+//! that clients never reach can be told, whatever store and driver it is.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -19,14 +19,14 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Begins to count: what open connections have carried until now does not.
+    /// Begins to count: the bytes that open connections have carried until now do not.
     #[must_use]
     pub fn begin() -> Traffic {
         let known = connections().into_iter().collect();
         Traffic { known, taken: BTreeMap::new() }
     }
 
-    /// Looks at all connections again, and gives what each peer has taken by now.
+    /// Looks at all connections again, and returns what each peer has taken by now.
     pub fn look(&mut self) -> &BTreeMap<SocketAddr, u64> {
         let mut now = HashMap::new();
         for (connection, bytes) in connections() {
@@ -41,7 +41,7 @@ impl Traffic {
     }
 }
 
-/// Every TCP connection of this process, and what its peer has acknowledged.
+/// Returns every TCP connection of this process, and what its peer has acknowledged.
 fn connections() -> Vec<(Connection, u64)> {
     let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -57,13 +57,13 @@ fn connections() -> Vec<(Connection, u64)> {
         .collect()
 }
 
-/// One end of a socket; `None` of what is none of TCP's kind of addresses.
+/// Returns one end of a socket; `None` if it has no address of TCP's kind.
 fn address(told: SocketAddrAny) -> Option<SocketAddr> {
     let address = SocketAddr::try_from(told).ok()?;
     Some(SocketAddr::new(address.ip().to_canonical(), address.port()))
 }
 
-/// `tcpi_bytes_acked` of a connection (`struct tcp_info`, linux/tcp.h).
+/// Returns `tcpi_bytes_acked` of a connection (`struct tcp_info`, linux/tcp.h).
 fn acknowledged(number: libc::c_int) -> Option<u64> {
     const AT: usize = 120;
     let mut info = [0u8; 256];

@@ -27,7 +27,7 @@ static VALKEY: Software = Software {
     },
 };
 
-/// What comes is not what the recipe knows.
+/// Software whose files are not those that the recipe knows.
 static ALTERED: [Software; 3] = [
     Software {
         name: "altered-jar",

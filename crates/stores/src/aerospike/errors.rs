@@ -1,6 +1,6 @@
-//! What an error of the driver means for a request: which class it is of, and whether the request may
-//! have been carried out. Written after the sources of the driver (aerospike 3.0) and of the server
-//! (`proto.h` and the transaction code of 8.1); what is not listed is indeterminate.
+//! Turns an error of the driver into that of a request: which class it is of, and whether the request may have been carried
+//! out. Written after the sources of the driver (aerospike 3.0) and of the server (`proto.h` and the transaction code of
+//! 8.1); what is not listed is indeterminate.
 //!
 //! The driver marks a write as in doubt if the whole of it was sent and no answer could be read, or
 //! the server answered that it has timed out. That mark counts, but for one case: codes after which the
@@ -11,7 +11,7 @@
 use aerospike::{Error, ErrorKind, ResultCode};
 use kvdyno_core::store::{ErrorClass, RequestError};
 
-/// What a request does if it is carried out.
+/// Effect of a request that is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     /// Nothing: it is never indeterminate.
@@ -22,10 +22,10 @@ pub(super) enum Effect {
     Row,
 }
 
-/// Whether a write may have been carried out.
+/// Possibility that a write was carried out, in spite of its error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Applied {
-    /// Surely not.
+    /// It was surely not.
     No,
     /// Only if the driver has marked it as in doubt.
     IfInDoubt,
@@ -33,7 +33,7 @@ enum Applied {
     Perhaps,
 }
 
-/// The error for a request that did not succeed.
+/// Returns the error for a request that did not succeed.
 pub(super) fn request_error(error: &Error, effect: Effect) -> RequestError {
     let (class, applied) = meaning(error);
     let answered_once = error.server_result_code().is_some() && error.iteration() == Some(1);
@@ -50,7 +50,7 @@ pub(super) fn request_error(error: &Error, effect: Effect) -> RequestError {
     }
 }
 
-/// Whether a request without success may have been carried out. `in_doubt` is the driver's mark;
+/// Returns true if a request without success may have been carried out. `in_doubt` is the driver's mark;
 /// `answered_once`: it went out once, and the server has answered.
 fn perhaps(effect: Effect, applied: Applied, in_doubt: bool, answered_once: bool) -> bool {
     match (effect, applied) {
@@ -64,7 +64,7 @@ fn perhaps(effect: Effect, applied: Applied, in_doubt: bool, answered_once: bool
     }
 }
 
-/// The error for a row of a batch without any outcome.
+/// Returns the error for a row of a batch without any outcome.
 pub(super) fn unanswered(whole: Option<&Error>, effect: Effect) -> RequestError {
     if let Some(error) = whole {
         return request_error(error, effect);
@@ -76,7 +76,7 @@ pub(super) fn unanswered(whole: Option<&Error>, effect: Effect) -> RequestError 
     }
 }
 
-/// The error for a cluster that could not be reached.
+/// Returns the error for a cluster that could not be reached.
 pub(super) fn no_cluster(error: &Error, places: &str) -> RequestError {
     let refused = error.server_result_code().map(of_code).map(|(class, _)| class);
     let text = message(error);
@@ -94,7 +94,7 @@ pub(super) fn no_cluster(error: &Error, places: &str) -> RequestError {
     RequestError::failed(ErrorClass::Refused, message).losing_connection()
 }
 
-/// One line: what the error says, what caused it, and what to do where that is not plain.
+/// Returns one line: what the error says, what caused it, and what to do where that is not plain.
 fn message(error: &Error) -> String {
     let mut text = error.base_message();
     let mut cause = error.cause();
@@ -135,7 +135,7 @@ fn advice(code: ResultCode) -> Option<&'static str> {
     }
 }
 
-/// By the server's code, if there is one in the chain of causes, else by the innermost cause.
+/// Judges an error by the server's code, if there is one in the chain of causes, else by the innermost cause.
 fn meaning(error: &Error) -> (ErrorClass, Applied) {
     if let Some(code) = error.server_result_code() {
         return of_code(code);
@@ -164,7 +164,7 @@ fn of_kind(kind: &ErrorKind) -> (ErrorClass, Applied) {
     }
 }
 
-/// Each result code of the server.
+/// Judges each result code of the server.
 fn of_code(code: ResultCode) -> (ErrorClass, Applied) {
     use ResultCode as Code;
     match code {
@@ -246,7 +246,7 @@ fn of_code(code: ResultCode) -> (ErrorClass, Applied) {
     }
 }
 
-/// What the server would answer to a time to live, sooner and clearer.
+/// Returns what the server would answer to a time to live, sooner and clearer.
 pub(super) fn ttl_refused(namespace: &str) -> RequestError {
     let message = format!(
         "namespace `{namespace}` takes no time to live: set `nsup-period` (or \

@@ -21,7 +21,7 @@ pub(super) struct Link {
     pub read: ReadPolicy,
     pub write: WritePolicy,
     pub batch: BatchPolicy,
-    /// What each node says of the namespace.
+    /// The namespace as each node describes it.
     pub nodes: Vec<Namespace>,
 }
 
@@ -56,14 +56,14 @@ impl Link {
         }))
     }
 
-    /// One more client may use it.
+    /// Returns true if one more client may use the link.
     pub fn has_room(self: &Arc<Self>) -> bool {
         // The caller has one.
         let users = Arc::strong_count(self) - 1;
         self.options.connections.is_some() || users < CLIENTS_OF_A_LINK
     }
 
-    /// Every node keeps times to live.
+    /// Returns true if every node keeps times to live.
     pub fn keeps_ttl(&self) -> bool {
         self.nodes.iter().all(Namespace::keeps_ttl)
     }
@@ -77,7 +77,7 @@ impl Link {
     }
 }
 
-/// Reads of a mode that the namespace does not have would be taken for its weakest.
+/// Refuses a mode of reads that the namespace does not have: the driver would take it for the weakest.
 fn check_mode(options: &AerospikeOptions, strong: bool) -> Answer<()> {
     let advice = match (options.reads, strong) {
         (Some(Reads::Available(_)), true) => {

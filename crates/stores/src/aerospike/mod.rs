@@ -29,7 +29,7 @@ pub use client::AerospikeClient;
 use link::Link;
 use options::AerospikeOptions;
 
-/// What `kvdyno stores` says of it.
+/// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
     schemes: &["aerospike"],
     name: "aerospike",
@@ -57,8 +57,8 @@ pub struct AerospikeStore {
 }
 
 impl AerospikeStore {
-    /// The cluster that a URL names:
-    /// `aerospike://[user:password@]host[:port][,host…]/namespace[/set]`. Connects to nothing yet.
+    /// Returns the cluster that a URL names: `aerospike://[user:password@]host[:port][,host…]/namespace[/set]`. Connects to
+    /// nothing yet.
     ///
     /// # Errors
     /// [`StoreError::Url`] if the URL names no server or namespace or has a wrong or unknown option.
@@ -71,7 +71,7 @@ impl AerospikeStore {
         })
     }
 
-    /// A client of the driver on the calling runtime that has room for one more of ours.
+    /// Returns a client of the driver on the calling runtime that has room for one more of ours.
     async fn link(&self) -> Answer<Arc<Link>> {
         let runtime = tokio::runtime::Handle::current().id();
         let known = self.links().get(&runtime).and_then(Weak::upgrade);
@@ -109,7 +109,7 @@ impl Store for AerospikeStore {
         Ok(Connection { clients, transport: NoTransport })
     }
 
-    /// Whether nodes were started anew, of those that the cluster has now.
+    /// Reports restarts, of those nodes that the cluster has now.
     async fn figures(&self) -> Vec<Figure> {
         let asked = async {
             let link = self.link().await.ok()?;

@@ -1,4 +1,4 @@
-//! What each node says of a namespace: the info command `namespace/NAME`, `name=value` pairs with
+//! Reads the description of a namespace by each node: the info command `namespace/NAME`, `name=value` pairs with
 //! semicolons between them.
 
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ pub(super) struct Namespace {
     pub build: Option<String>,
 }
 
-/// How nodes are asked about themselves.
+/// Returns the policy for questions to a node about itself.
 pub(super) fn policy(options: &AerospikeOptions) -> AdminPolicy {
     AdminPolicy { timeout: options.timeout.as_millis().min(60_000) as u32 }
 }
@@ -48,7 +48,7 @@ impl Namespace {
         Namespace { pairs, build: None }
     }
 
-    /// The value of a setting or a figure.
+    /// Returns the value of a setting or a figure.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs.get(name).map(String::as_str)
     }
@@ -57,20 +57,20 @@ impl Namespace {
         self.get(name) == Some("true")
     }
 
-    /// The node has told what it keeps records in.
+    /// Returns true if the node has told what it keeps records in.
     pub fn has_told(&self) -> bool {
         self.get("storage-engine").is_some()
     }
 
-    /// Records with a time to live are taken: something removes them, or nothing has to.
+    /// Returns true if records with a time to live are taken: something removes them, or nothing has to.
     pub fn keeps_ttl(&self) -> bool {
         let runs = self.get("nsup-period").is_some_and(|period| period != "0");
         runs || self.is_true("allow-ttl-without-nsup")
     }
 
-    /// What a write survives that the node has taken. With `commit-to-device` it is on the device
-    /// (with O_DSYNC, which the server does not allow to be switched off then); without, it lies in a
-    /// buffer of the process that is written once it is full or a second old.
+    /// Returns what a write survives that the node has taken. With `commit-to-device` it is on the device (with O_DSYNC,
+    /// which the server does not allow to be switched off then); without, it lies in a buffer of the process that is written
+    /// once it is full or a second old.
     pub fn durability(&self) -> Durability {
         match self.is_true("storage-engine.commit-to-device") {
             true => Durability::PowerLoss,
@@ -78,7 +78,7 @@ impl Namespace {
         }
     }
 
-    /// The mode of strong consistency.
+    /// Returns true in the mode of strong consistency.
     pub fn is_strong(&self) -> bool {
         self.is_true("strong-consistency")
     }

@@ -1,4 +1,4 @@
-//! What an `aerospike:` URL can say, and the driver's policies that follow from it.
+//! Options of an `aerospike:` URL, and the driver's policies that follow from them.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::wire::{ReachOptions, take_retry};
 /// Port of the service.
 const PORT: u16 = 3000;
 
-/// `URL options as (name, meaning)` of the entry.
+/// Options of the URL as (name, meaning), for the entry.
 pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("commit", "a write is answered when it is on the master or on all copies: master, all; all"),
     (
@@ -39,12 +39,12 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("timeout", "longest time for a request and for an attempt to connect; 2s"),
 ];
 
-/// What reads ask for, by the mode of the namespace.
+/// Consistency that reads ask for, by the mode of the namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reads {
-    /// A namespace of availability (AP).
+    /// In a namespace of availability (AP).
     Available(ReadModeAp),
-    /// A namespace of strong consistency (SC).
+    /// In a namespace of strong consistency (SC).
     Strong(ReadModeSc),
 }
 
@@ -61,12 +61,12 @@ pub(super) const READS: [(&str, Reads); 6] = [
 const REPLICAS: [(&str, Replica); 3] =
     [("master", Replica::Master), ("sequence", Replica::Sequence), ("any", Replica::MasterProles)];
 
-/// Clients that share one client of the driver, and its connections to each node. There are as many of
-/// these, opened before the first request: a client that finds none would wait for the driver to open
-/// one beside all other work, and that would be told as the server's time.
+/// Number of clients that share one client of the driver, and its connections to each node. The driver's client has as many
+/// connections, opened before the first request: a client that finds none would wait for the driver to open one beside all
+/// other work, and kvdyno would count that as the server's time.
 pub(super) const CLIENTS_OF_A_LINK: usize = 16;
 
-/// How to reach a cluster and what to ask of it.
+/// Address of a cluster, and what to ask of it.
 #[derive(Clone)]
 pub(super) struct AerospikeOptions {
     pub hosts: Vec<Host>,
@@ -75,20 +75,20 @@ pub(super) struct AerospikeOptions {
     pub set: String,
     pub commit: CommitLevel,
     pub replica: Replica,
-    /// Absent: the weakest that the namespace's mode has, as the driver does.
+    /// Consistency of reads; `None`: the weakest that the namespace's mode has, as the driver does.
     pub reads: Option<Reads>,
     pub send_key: bool,
-    /// The driver sends requests again as it sees fit.
+    /// True if the driver sends requests again as it sees fit.
     pub retry: bool,
-    /// Of each worker thread to each node; absent: one for each client.
+    /// Connections of each worker thread to each node; `None`: one for each client.
     pub connections: Option<usize>,
     pub timeout: Duration,
-    /// The same in milliseconds, as the driver takes it.
+    /// The timeout in milliseconds, as the driver takes it.
     milliseconds: u32,
 }
 
 impl AerospikeOptions {
-    /// What `aerospike://[user:password@]host[:port][,host…]/namespace[/set][?…]` says.
+    /// Takes the options from `aerospike://[user:password@]host[:port][,host…]/namespace[/set][?…]`.
     ///
     /// # Errors
     /// [`StoreError::Url`]
@@ -139,12 +139,12 @@ impl AerospikeOptions {
         })
     }
 
-    /// `host:port` of all nodes that the URL names.
+    /// Returns `host:port` of all nodes that the URL names.
     pub fn places(&self) -> String {
         self.hosts.iter().map(Host::address).collect::<Vec<_>>().join(", ")
     }
 
-    /// For the driver's client.
+    /// Returns the policy of the driver's client.
     pub fn client_policy(&self) -> ClientPolicy {
         let auth_mode = match &self.credentials {
             Some((user, password)) => AuthMode::Internal(user.clone(), password.clone()),
@@ -161,7 +161,7 @@ impl AerospikeOptions {
         }
     }
 
-    /// What all requests have in common. Each goes out once, unless the URL says otherwise.
+    /// Returns what all requests have in common. Each goes out once, unless the URL says otherwise.
     fn base(&self) -> BasePolicy {
         let driver = BasePolicy::default();
         let (ap, sc) = match self.reads {
@@ -180,12 +180,12 @@ impl AerospikeOptions {
         }
     }
 
-    /// For gets.
+    /// Returns the policy of gets.
     pub fn read_policy(&self) -> ReadPolicy {
         ReadPolicy { base_policy: self.base() }
     }
 
-    /// For puts and deletes. `durable_delete`: deletes leave a tombstone, as strong consistency wants.
+    /// Returns the policy of puts and deletes. `durable_delete`: deletes leave a tombstone, as strong consistency wants.
     pub fn write_policy(&self, durable_delete: bool) -> WritePolicy {
         WritePolicy {
             base_policy: self.base(),
@@ -197,12 +197,12 @@ impl AerospikeOptions {
         }
     }
 
-    /// For batches, of gets and of puts alike.
+    /// Returns the policy of batches, of gets and of puts alike.
     pub fn batch_policy(&self) -> BatchPolicy {
         BatchPolicy { base_policy: self.base(), ..BatchPolicy::default() }
     }
 
-    /// For each put of a batch.
+    /// Returns the policy of each put of a batch.
     pub fn batch_write_policy(&self) -> BatchWritePolicy {
         BatchWritePolicy {
             generation_policy: GenerationPolicy::None,
@@ -212,7 +212,7 @@ impl AerospikeOptions {
         }
     }
 
-    /// Settings worth disclosing.
+    /// Returns the settings worth disclosing.
     pub fn settings(&self) -> Vec<(String, String)> {
         let commit = match self.commit {
             CommitLevel::CommitAll => "all",
@@ -235,7 +235,7 @@ impl AerospikeOptions {
     }
 }
 
-/// Namespace and set. A set's name has up to 63 bytes, a namespace's 31.
+/// Returns namespace and set. A set's name has up to 63 bytes, a namespace's 31.
 fn place(url: &StoreUrl) -> Result<(String, String), StoreError> {
     const ADVICE: &str = "write it like `aerospike://host/namespace/set`";
     let parts: Vec<&str> = url.path().split('/').filter(|part| !part.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! What a cluster is and promises, from what its nodes say of the namespace.
+//! Builds the profile of a cluster from what its nodes say of the namespace.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::options::{AerospikeOptions, Reads};
 /// record lives up to 2 s longer than asked, and never less.
 const TTL_PRECISION: Duration = Duration::from_secs(2);
 
-/// What the nodes report that is worth disclosing.
+/// Settings and figures of the nodes that are worth disclosing.
 const SETTINGS: [&str; 11] = [
     "replication-factor",
     "effective_replication_factor",
@@ -27,7 +27,7 @@ const SETTINGS: [&str; 11] = [
     "read-consistency-level-override",
 ];
 
-/// What the cluster promises. `nodes` is not empty.
+/// Returns what the cluster promises. `nodes` is not empty.
 pub(super) fn of(options: &AerospikeOptions, nodes: &[Namespace]) -> Profile {
     let told = nodes.iter().all(Namespace::has_told);
     let weakest = nodes.iter().map(Namespace::durability).min().unwrap_or(Durability::None);

@@ -9,7 +9,7 @@ use kvdyno_core::store::{Answer, ErrorClass, Put, Reading, RequestError};
 /// The bin of a record of one value.
 const VALUE: &str = "value";
 
-/// The bins of a put, in the memory of those before.
+/// Fills in the bins of a put, in the memory of those before.
 pub(super) fn fill(bins: &mut Vec<Bin>, put: &Put<'_>) {
     let mut count = 0;
     if put.record_fields > 1 {
@@ -24,7 +24,7 @@ pub(super) fn fill(bins: &mut Vec<Bin>, put: &Put<'_>) {
     bins.truncate(count);
 }
 
-/// Number `at` of the bins; its name is made anew only if it is another.
+/// Fills bin number `at`; its name is made anew only if it is another.
 fn fill_bin(
     bins: &mut Vec<Bin>,
     at: usize,
@@ -49,13 +49,13 @@ fn fill_bin(
     }
 }
 
-/// Number of the field that a bin holds.
+/// Returns the number of the field that a bin holds.
 fn field(name: &str) -> Option<u16> {
     let digits = name.strip_prefix('f')?;
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
-/// What a get brought back.
+/// Takes the record that a get brought back into `into`.
 pub(super) fn read(record: &Record, into: &mut Reading) -> Answer<()> {
     if let Some(Value::Blob(bytes)) = record.bins.get(VALUE) {
         into.set_whole(bytes);
@@ -71,7 +71,7 @@ pub(super) fn read(record: &Record, into: &mut Reading) -> Answer<()> {
     if found { Ok(()) } else { Err(foreign()) }
 }
 
-/// A record as one value, its fields end to end.
+/// Returns a record as one value, its fields end to end.
 pub(super) fn read_whole<'r>(record: &'r Record, joined: &'r mut Vec<u8>) -> Answer<&'r [u8]> {
     if let Some(Value::Blob(bytes)) = record.bins.get(VALUE) {
         return Ok(bytes);
@@ -97,8 +97,8 @@ fn foreign() -> RequestError {
     RequestError::failed(ErrorClass::Rejected, message)
 }
 
-/// How long a record lives. The server counts whole seconds; a record never goes sooner than asked.
-/// A put without a time to live takes away an old one, whatever the namespace's default is.
+/// Returns how long a record lives. The server counts whole seconds; a record never goes sooner than asked. A put without a
+/// time to live takes away an old one, whatever the namespace's default is.
 pub(super) fn expiration(ttl: Option<Duration>, partial: bool) -> Expiration {
     match ttl {
         None if partial => Expiration::DontUpdate,

@@ -27,12 +27,12 @@ impl Drop for CacheClient {
     }
 }
 
-/// The record as one value: a cache holds whole records only.
+/// Returns the put with its record as one value: a cache holds whole records only.
 fn whole(put: Put<'_>) -> Put<'_> {
     Put { value: Value::new(put.value.whole(), &[]), record_fields: 1, partial: false, ..put }
 }
 
-/// A value for the cache.
+/// Returns the put of a value into the cache.
 fn fill<'a>(key: &'a [u8], value: &'a [u8], ttl: Option<Duration>) -> Put<'a> {
     let value = Value::new(value, &[]);
     Put { key, value, insert: false, partial: false, record_fields: 1, ttl }
@@ -53,7 +53,8 @@ impl CacheClient {
         answer.inspect_err(|error| self.counts.cache_failed(error)).ok()
     }
 
-    /// What the store has acknowledged: out of the cache with the old value, or in with the new.
+    /// Brings the cache up to date after a put that the store has acknowledged: takes the old value out, or puts the new one
+    /// in.
     async fn after_put(&mut self, put: &Put<'_>) {
         let answer = match self.settings.mode {
             Mode::Aside => self.cache.delete(put.key).await.map(drop),
@@ -64,7 +65,8 @@ impl CacheClient {
         self.note(answer);
     }
 
-    /// The store may have applied a write, or may yet: what the cache holds may be old by then.
+    /// Takes a record out of the cache whose write the store may have applied, or may yet: the cached value may be old by
+    /// then.
     async fn invalidate(&mut self, key: &[u8]) {
         let answer = self.cache.delete(key).await;
         self.note(answer);

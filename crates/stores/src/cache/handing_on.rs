@@ -1,4 +1,4 @@
-//! What a wrapper is asked, it asks the store that has the records: of each wrapper and each question.
+//! Tests that each wrapper hands each question on to the store that has the records.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use kvdyno_core::store::{
 use super::{CacheStore, Mode, Settings};
 use crate::map::{MapClient, MapStore};
 
-/// Answers every question as no other store does, and keeps who is said to have joined.
+/// A store that answers every question as no other one does, and keeps the names of servers said to have joined.
 #[derive(Default)]
 struct Telling {
     map: MapStore,
@@ -77,7 +77,7 @@ fn before(store: BoxedStore) -> BoxedStore {
     BoxedStore::new(CacheStore { cache, store, settings, noticed: Default::default() })
 }
 
-/// Everything but requests is asked of the store itself.
+/// Checks that the wrapper hands on every question but requests.
 async fn hands_on(wrapper: &BoxedStore, is_cache: bool) {
     assert_eq!(wrapper.folder(), Some(Path::new("/told")));
     assert_eq!(wrapper.work_since(SystemTime::UNIX_EPOCH).len(), 1);

@@ -32,7 +32,7 @@ pub use client::CacheClient;
 /// cache, where nothing shorter bounds it: so much more a value may be stale by default.
 const LONGEST_FILL: Duration = Duration::from_secs(5);
 
-/// What a write does to the cache.
+/// Effect of a write on the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Cache-aside: takes the record out.
@@ -78,7 +78,7 @@ impl CacheStore {
     }
 }
 
-/// What the URL says: the settings, and the URLs of cache and store.
+/// Takes from the URL the settings, and the URLs of cache and store.
 pub(crate) fn take(url: &mut StoreUrl) -> Result<(Settings, [StoreUrl; 2]), StoreError> {
     let mode = url.take_choice("mode", &[("aside", Mode::Aside), ("through", Mode::Through)])?;
     let settings = Settings {
@@ -103,7 +103,7 @@ pub(crate) fn take(url: &mut StoreUrl) -> Result<(Settings, [StoreUrl; 2]), Stor
     Ok((settings, members))
 }
 
-/// The option `ttl`: a time, or `none`.
+/// Takes the option `ttl`: a time, or `none`.
 fn take_ttl(url: &mut StoreUrl) -> Result<TimeToLive, StoreError> {
     const DEFAULT: Duration = Duration::from_secs(10);
     if url.clone().take("ttl").as_deref() == Some("none") {
@@ -117,7 +117,7 @@ fn take_ttl(url: &mut StoreUrl) -> Result<TimeToLive, StoreError> {
     Ok(Some(ttl))
 }
 
-/// What both together promise.
+/// Returns what cache and store together promise.
 fn profile(cache: Profile, store: Profile, settings: Settings) -> Answer<Profile> {
     if settings.ttl.is_some() && !cache.capabilities.ttl {
         let message = format!(
@@ -162,8 +162,8 @@ fn profile(cache: Profile, store: Profile, settings: Settings) -> Answer<Profile
     })
 }
 
-/// What is declared: the staleness that the user has written, else the time to live with the
-/// cache's precision and the time that a get may take to fill the cache.
+/// Returns the declared consistency: the staleness that the user has written, else the time to live with the cache's
+/// precision and the time that a get may take to fill the cache.
 fn consistency(cache: &Profile, store: &Profile, settings: Settings) -> Consistency {
     let below = store.consistency.level.staleness();
     match (settings.staleness, settings.ttl, below) {
@@ -222,7 +222,7 @@ impl Store for CacheStore {
         self.store.copies().await
     }
 
-    /// Records are the store's: what joins, joins that.
+    /// Hands on to the store: it has the records, so a server joins it and not the cache.
     async fn join(&self, server: &str) -> Answer<Joined> {
         self.store.join(server).await
     }

@@ -1,5 +1,5 @@
-//! What the clients of a cache notice and the load cannot: hits and misses, how long the cache and
-//! the store take for a get each, and requests to the cache that failed.
+//! Counts what the clients of a cache notice and the load cannot: hits and misses, how long the cache and the store take for
+//! a get each, and requests to the cache that failed.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use kvdyno_core::measure::{LONGEST, Nanos, latency_histogram};
 use kvdyno_core::store::{Figure, FigureUnit, RequestError};
 
-/// What one client, or all of them, noticed.
+/// Counts of one client, or of all of them.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     hits: u64,
@@ -15,18 +15,18 @@ pub(super) struct Counts {
     /// Requests to the cache that failed, and what the first of them said.
     failed: u64,
     first_failure: Option<String>,
-    /// Of gets, ns; made when first used.
+    /// Service times of gets by the cache, and by the store below, in ns; `None` until first used.
     cache: Option<Histogram<u64>>,
     store: Option<Histogram<u64>>,
 }
 
 impl Counts {
-    /// The cache has answered a get; `None`: it failed.
+    /// Counts a get that the cache has answered; `found` is `None` if it failed.
     pub(super) fn cache_get(&mut self, took: Nanos, found: Option<bool>) {
         self.cache_batch(took, 1, found.map(usize::from));
     }
 
-    /// The cache has answered a get of `keys` records, and had `hits` of them; `None`: it failed.
+    /// Counts a get of `keys` records by the cache, which had `hits` of them; `None`: it failed.
     pub(super) fn cache_batch(&mut self, took: Nanos, keys: usize, hits: Option<usize>) {
         record(&mut self.cache, took);
         let hits = hits.unwrap_or(0).min(keys);
@@ -34,7 +34,7 @@ impl Counts {
         self.misses += (keys - hits) as u64;
     }
 
-    /// The store has answered a get.
+    /// Counts a get that the store has answered.
     pub(super) fn store_get(&mut self, took: Nanos) {
         record(&mut self.store, took);
     }
@@ -89,7 +89,7 @@ impl Counts {
     }
 }
 
-/// Median and 99th percentile.
+/// Returns median and 99th percentile.
 fn latencies(name: &str, histogram: &Histogram<u64>) -> [Figure; 2] {
     [("median", 0.5), ("99th percentile", 0.99)].map(|(percentile, quantile)| Figure {
         name: format!("{name}, {percentile}"),
@@ -111,12 +111,12 @@ fn add(sum: &mut Option<Histogram<u64>>, more: Option<&Histogram<u64>>) {
     }
 }
 
-/// What all clients noticed since this was last told.
+/// Counts of all clients since they were last told.
 #[derive(Debug, Default)]
 pub(super) struct Noticed(Mutex<Counts>);
 
 impl Noticed {
-    /// A client is done.
+    /// Adds the counts of a client that is done.
     pub(super) fn add(&self, counts: &Counts) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).add(counts);
     }

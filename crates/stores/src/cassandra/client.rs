@@ -19,11 +19,11 @@ use super::statements::{FieldsRow, seconds};
 /// One request slot. The clients of a worker thread share its session.
 pub struct CassandraClient {
     link: Arc<Link>,
-    /// The last batch that was sent, without its values: the next one is most likely as long.
+    /// Last batch that was sent, without its values: the next one is most likely as long.
     batch: Option<(Shape, Batch)>,
 }
 
-/// Which columns hold a record.
+/// Columns that hold a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     /// `value`.
@@ -32,7 +32,7 @@ enum Shape {
     Fields,
 }
 
-/// What a read found.
+/// Result of a read.
 enum Found {
     Record,
     Nothing,
@@ -52,7 +52,7 @@ impl CassandraClient {
         }
     }
 
-    /// All clients read with each operation what is learned here: written only if that changes it.
+    /// Keeps the shape that records have. All clients read it with each operation: it is written only if that changes it.
     fn learn(&self, shape: Shape) {
         if self.shape() != shape {
             self.link.shared.fields.store(shape == Shape::Fields, Ordering::Release);
@@ -94,7 +94,7 @@ impl CassandraClient {
         Ok(found)
     }
 
-    /// Rows of several keys: whole values, fields end to end. `false` if a row holds none of the
+    /// Reads rows of several keys: whole values, fields end to end. Returns `false` if a row holds none of the
     /// columns that were asked for.
     async fn get_all_as(&self, shape: Shape, keys: &[&[u8]], into: &mut Rows) -> Answer<bool> {
         let statements = &self.link.statements;
@@ -131,7 +131,7 @@ impl CassandraClient {
         answer.map(drop).map_err(|error| errors::request_error(&error, Effect::Write))
     }
 
-    /// The statement for records of several fields, and how many the table has columns for.
+    /// Returns the statement for records of several fields, and how many the table has columns for.
     fn put_fields(&self) -> Answer<(&PreparedStatement, u16)> {
         let statement = self.link.statements.put_fields.as_ref();
         statement.map(|statement| (statement, self.link.schema.fields)).ok_or_else(|| {
@@ -140,7 +140,7 @@ impl CassandraClient {
         })
     }
 
-    /// A batch of `count` statements without their values.
+    /// Returns a batch of `count` statements without their values.
     fn batch(&mut self, shape: Shape, count: usize) -> Answer<&Batch> {
         let fits =
             |(known, batch): &(Shape, Batch)| *known == shape && batch.statements.len() == count;
@@ -229,7 +229,7 @@ impl Client for CassandraClient {
     }
 }
 
-/// What is bound to `put_value`: the timestamp is drawn here, before the request is sent.
+/// Returns the row that is bound to `put_value`: the timestamp is drawn here, before the request is sent.
 fn value_row<'a>(put: &Put<'a>) -> (&'a [u8], &'a [u8], i64, i32) {
     (put.key, put.value.whole(), CLOCK.next(), seconds(put))
 }

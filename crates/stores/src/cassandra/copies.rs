@@ -1,6 +1,6 @@
-//! The copies that a cluster keeps of each record, each read by itself: at level `one`, asked of the very
-//! node that has the copy. A coordinator that has one takes its own, unless its settings let it choose:
-//! with a dynamic snitch, or with one that orders no nodes (`SimpleSnitch`), it may ask another.
+//! Reads each copy that a cluster keeps of a record by itself: at level `one`, asked of the very node that has the copy. A
+//! coordinator that has a copy takes its own, unless its settings let it choose: with a dynamic snitch, or with one that
+//! orders no nodes (`SimpleSnitch`), it may ask another.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::link::Link;
 use super::options::CassandraOptions;
 use super::profile::settings_of_nodes;
 
-/// How each copy is read.
+/// Returns a store for each copy, which reads that one only; `NotShown` where the nodes may ask others.
 pub(super) async fn of(store: &CassandraStore) -> Answer<Copies<BoxedStore>> {
     let link = store.link().await?;
     let Some(replication) = &link.schema.replication else {
@@ -45,7 +45,7 @@ pub(super) async fn of(store: &CassandraStore) -> Answer<Copies<BoxedStore>> {
     Ok(Copies::Each(each.collect()))
 }
 
-/// The node that has a copy of the record at `key`.
+/// Returns the node that has a copy of the record at `key`.
 fn place(link: &Link, options: &CassandraOptions, key: &[u8], number: usize) -> Option<String> {
     let cluster = link.session.get_cluster_state();
     let (keyspace, table) = (&options.keyspace, &options.table);
@@ -54,7 +54,7 @@ fn place(link: &Link, options: &CassandraOptions, key: &[u8], number: usize) -> 
     nodes.get(number).map(|(node, _)| node.address.to_string())
 }
 
-/// How many of the records at `keys` have a copy on a node, as the ring is now.
+/// Returns how many of the records at `keys` have a copy on a node, as the ring is now.
 pub(super) async fn held_by(store: &CassandraStore, server: &str, keys: &[Vec<u8>]) -> Answer<u64> {
     let link = store.link().await?;
     // What is left of an earlier look may be without the node.
@@ -73,7 +73,7 @@ pub(super) async fn held_by(store: &CassandraStore, server: &str, keys: &[Vec<u8
     Ok(keys.iter().filter(has).count() as u64)
 }
 
-/// Why a node that is asked at level `one` may answer with another's copy.
+/// Returns why a node that is asked at level `one` may answer with another's copy; `None` if it does not.
 fn asks_others(settings: &Option<HashMap<String, String>>) -> Option<String> {
     let Some(settings) = settings else {
         return Some("not every node tells whether it answers with its own copy".to_owned());
@@ -91,7 +91,7 @@ fn asks_others(settings: &Option<HashMap<String, String>>) -> Option<String> {
     }
 }
 
-/// Every level that reads more copies than this store's.
+/// Returns every level that reads more copies than this store's.
 pub(super) fn stronger(store: &CassandraStore) -> Vec<(BoxedStore, String)> {
     let levels: &[(Consistency, &str)] = match store.options.read {
         Consistency::All => &[],

@@ -1,11 +1,10 @@
-//! What an error of the driver means for a request: which class it is of, and whether the request
-//! may have been carried out. Written after the sources of the driver (scylla 1.9) and of Cassandra
-//! (5.0); what is not listed is indeterminate.
+//! Turns an error of the driver into that of a request: which class it is of, and whether the request may have been carried
+//! out. Written after the sources of the driver (scylla 1.9) and of Cassandra (5.0); what is not listed is indeterminate.
 
 use kvdyno_core::store::{ErrorClass, RequestError};
 use scylla::errors::{DbError, ExecutionError, NewSessionError, RequestAttemptError};
 
-/// What a request does if it is carried out.
+/// Effect of a request that is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     /// Nothing: it is never indeterminate.
@@ -16,18 +15,18 @@ pub(super) enum Effect {
     Batch,
 }
 
-/// Whether the request may have been carried out.
+/// Possibility that the request was carried out, in spite of its error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Applied {
-    /// Surely not.
+    /// It was surely not.
     No,
-    /// Not the row that the error came for; rows of a batch before it perhaps.
+    /// The row that the error came for was not; rows of a batch before it perhaps.
     NotThisRow,
     /// Not known.
     Perhaps,
 }
 
-/// The error for a request that did not succeed.
+/// Returns the error for a request that did not succeed.
 pub(super) fn request_error(error: &ExecutionError, effect: Effect) -> RequestError {
     let (class, applied) = meaning(error);
     let sure = match (effect, applied) {
@@ -46,7 +45,7 @@ pub(super) fn request_error(error: &ExecutionError, effect: Effect) -> RequestEr
     }
 }
 
-/// The error for a session that could not be made.
+/// Returns the error for a session that could not be made.
 pub(super) fn no_session(error: &NewSessionError, nodes: &[String]) -> RequestError {
     let message = one_line(error);
     let nodes = nodes.join(", ");
@@ -59,7 +58,7 @@ pub(super) fn no_session(error: &NewSessionError, nodes: &[String]) -> RequestEr
     RequestError::failed(ErrorClass::Refused, message).losing_connection()
 }
 
-/// The driver's messages have line breaks in them.
+/// Returns the driver's message without the line breaks in it.
 fn one_line(error: &impl std::fmt::Display) -> String {
     error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -145,7 +144,7 @@ mod tests {
         RequestAttemptError::DbError(error, "said\n  the server".to_owned()).into()
     }
 
-    /// Class, and whether a put and a batch are surely failed.
+    /// Returns the class of an error, and whether a put and a batch are surely failed.
     fn judged(error: &ExecutionError) -> (ErrorClass, bool, bool) {
         let read = request_error(error, Effect::Read);
         assert_eq!(read.certainty, Certainty::Failed, "{error}");

@@ -1,4 +1,4 @@
-//! Whether anybody answers in Cassandra's protocol where the URL says: the driver gives a port that says nothing
+//! Checks that a server answers in Cassandra's protocol where the URL says: the driver gives a port that says nothing
 //! a minute, and one over TLS as long as it may take to make a session.
 
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::wire::{Dialogue, Endpoint, MalformedAnswer, Protocol, Stream};
 /// Least time for an answer: a node that has just started takes longer for the first one.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Which options it knows, in version 4 of the protocol: the one question that needs nothing before it.
+/// Question for the options that a node knows, in version 4 of the protocol: the one question that needs nothing before it.
 const OPTIONS: &[u8] = &[4, 0, 0, 0, 5, 0, 0, 0, 0];
 
 /// Makes sure that one of the nodes answers.

@@ -29,10 +29,10 @@ const SET_UP: Duration = Duration::from_secs(120);
 /// minute only (`cassandra.migration_delay_ms`).
 const AGREEMENT: Duration = Duration::from_secs(90);
 
-/// What the sessions of a store share.
+/// State that the sessions of a store share.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// Records have several fields: reads ask for those, not for the value.
+    /// True if records have several fields: reads ask for those, not for the value.
     pub fields: AtomicBool,
     /// The last timestamp that was marked.
     marked: AtomicI64,

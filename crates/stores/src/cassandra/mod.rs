@@ -34,7 +34,7 @@ pub use client::CassandraClient;
 use link::{Link, Shared};
 pub use options::CassandraOptions;
 
-/// What `kvdyno stores` says of it.
+/// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
     schemes: &["cassandra", "cassandras"],
     name: "cassandra",
@@ -64,8 +64,8 @@ pub struct CassandraStore {
 }
 
 impl CassandraStore {
-    /// The cluster that a URL names: `cassandra://[user:password@]host[:port][,host…][/keyspace]`,
-    /// or `cassandras://` over TLS. Connects to nothing yet.
+    /// Returns the cluster that a URL names: `cassandra://[user:password@]host[:port][,host…][/keyspace]`, or
+    /// `cassandras://` over TLS. Connects to nothing yet.
     ///
     /// # Errors
     /// [`StoreError::Url`] if the URL names no server or has a wrong or unknown option.
@@ -83,7 +83,7 @@ impl CassandraStore {
         }
     }
 
-    /// The session of the calling runtime.
+    /// Returns the session of the calling runtime.
     async fn link(&self) -> Answer<Arc<Link>> {
         let runtime = tokio::runtime::Handle::current().id();
         let known = self.links().get(&runtime).and_then(Weak::upgrade);
@@ -122,7 +122,7 @@ impl Store for CassandraStore {
         Ok(Connection { clients, transport: NoTransport })
     }
 
-    /// Whether nodes were started anew.
+    /// Reports restarts of nodes.
     async fn figures(&self) -> Vec<Figure> {
         let asked = async {
             let session = link::connect(&self.options).await.ok()?;
@@ -144,7 +144,7 @@ impl Store for CassandraStore {
         Ok(Joined::ByServers)
     }
 
-    /// Of as many of them the ring says so: a node is in it once it has streamed what is its own.
+    /// Counts a record if the ring says so: a node is in the ring once it has streamed what is its own.
     async fn held_by(&self, server: &str, keys: &[Vec<u8>]) -> Answer<u64> {
         copies::held_by(self, server, keys).await
     }

@@ -1,4 +1,4 @@
-//! Where requests go of a session that reads one copy of each record.
+//! Routes requests of a session that reads one copy of each record.
 
 use scylla::cluster::{ClusterState, NodeRef};
 use scylla::policies::load_balancing::{FallbackPlan, LoadBalancingPolicy, RoutingInfo};

@@ -1,4 +1,4 @@
-//! What a `cassandra:` URL can say, and what kvdyno takes where it says nothing.
+//! Options of a `cassandra:` URL, and what kvdyno takes where it says nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ const LEVELS: [(&str, Consistency); 7] = [
     ("all", Consistency::All),
 ];
 
-/// `URL options as (name, meaning)` of the entry.
+/// Options of the URL as (name, meaning), for the entry.
 pub(super) const OPTIONS: &[(&str, &str)] = &[
     (
         "consistency",
@@ -58,7 +58,7 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("key", "cassandras: PEM file of its private key; none"),
 ];
 
-/// How to reach a cluster and what to ask of it.
+/// Address of a cluster, and what to ask of it.
 #[derive(Clone)]
 pub struct CassandraOptions {
     /// Nodes to find the others by.
@@ -67,7 +67,7 @@ pub struct CassandraOptions {
     pub credentials: Option<(String, String)>,
     /// TLS, with these settings.
     pub tls: Option<Arc<ClientConfig>>,
-    /// What the result says of how certificates are checked.
+    /// Entry of the result about the check of certificates, as (name, value).
     pub tls_disclosed: Option<(String, String)>,
     /// Keyspace, as it is quoted in CQL.
     pub keyspace: String,
@@ -77,27 +77,27 @@ pub struct CassandraOptions {
     pub read: Consistency,
     /// Level of writes.
     pub write: Consistency,
-    /// Copies of each record, where the URL says how many.
+    /// Copies of each record; `None` where the URL does not say how many.
     pub replication: Option<u32>,
-    /// Columns for fields, where the URL says how many.
+    /// Columns for fields; `None` where the URL does not say how many.
     pub fields: Option<u16>,
     /// Connections to each node, or shard of one, from each worker thread.
     pub connections: usize,
     /// The only datacenter to ask.
     pub datacenter: Option<String>,
-    /// The driver sends requests again as it sees fit.
+    /// True if the driver sends requests again as it sees fit.
     pub retry: bool,
-    /// Of what goes over the wire.
+    /// Compression of what goes over the wire; `None`: none.
     pub compression: Option<Compression>,
     /// Longest time for a request, and for an attempt to connect.
     pub timeout: Duration,
-    /// Each request goes to the node that has this copy of its record, from 0, and to no other. No URL
-    /// says so: it is how replicas are compared.
+    /// Copy of a record, from 0, to whose node each request goes, and to no other. No URL says so: replicas are compared
+    /// this way.
     pub copy: Option<usize>,
 }
 
 impl CassandraOptions {
-    /// What `cassandra://[user:password@]host[:port][,host…][/keyspace][?…]` says.
+    /// Takes the options from `cassandra://[user:password@]host[:port][,host…][/keyspace][?…]`.
     ///
     /// # Errors
     /// [`StoreError::Url`]
@@ -159,23 +159,23 @@ impl CassandraOptions {
         })
     }
 
-    /// `host:port` of each node that the URL names.
+    /// Returns `host:port` of each node that the URL names.
     pub(super) fn names(&self) -> Vec<String> {
         self.nodes.iter().map(Endpoint::name).collect()
     }
 
-    /// Columns for fields of a table that is still to be made.
+    /// Returns the number of columns for fields of a table that is still to be made.
     pub(super) fn new_fields(&self) -> u16 {
         self.fields.unwrap_or(DEFAULT_FIELDS)
     }
 
-    /// The table's name in CQL. Names are quoted, so that they are taken as they are written.
+    /// Returns the table's name in CQL. Names are quoted, so that they are taken as they are written.
     pub(super) fn full_table(&self) -> String {
         format!("\"{}\".\"{}\"", self.keyspace, self.table)
     }
 }
 
-/// Cassandra's own rule for names, which also keeps quotes out of the statements.
+/// Applies Cassandra's own rule for names, which also keeps quotes out of the statements.
 fn refuse_bad_name(url: &StoreUrl, name: &str) -> Result<(), StoreError> {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if plain && (1..=48).contains(&name.len()) {
@@ -185,7 +185,7 @@ fn refuse_bad_name(url: &StoreUrl, name: &str) -> Result<(), StoreError> {
     Err(url.wrong("a name of a keyspace or table that Cassandra does not take", advice))
 }
 
-/// The word of a level in URLs.
+/// Returns the word of a level in URLs.
 pub(super) fn word(level: Consistency) -> &'static str {
     let known = LEVELS.iter().find(|(_, known)| *known == level);
     known.map_or("each_quorum", |(word, _)| word)

@@ -1,4 +1,4 @@
-//! What the cluster is and promises, read back from its system tables.
+//! Builds the profile of a cluster, read back from its system tables.
 
 use std::collections::HashMap;
 
@@ -68,7 +68,7 @@ pub(super) async fn ask_all(link: &Link, options: &CassandraOptions) -> Answer<P
     })
 }
 
-/// What was asked of the cluster, and how its keyspace keeps records.
+/// Returns what was asked of the cluster, and how its keyspace keeps records.
 fn declared(link: &Link, options: &CassandraOptions, nodes: usize) -> Vec<(String, String)> {
     let schema = &link.schema;
     let copies = schema.replication.as_ref().map_or_else(|| "?".to_owned(), |r| r.shown());
@@ -92,8 +92,7 @@ fn declared(link: &Link, options: &CassandraOptions, nodes: usize) -> Vec<(Strin
     out
 }
 
-/// The settings of each node, where it tells them: a table of each node's own, of Cassandra from
-/// 4.0 on.
+/// Reads the settings of each node, where it tells them: a table of each node's own, of Cassandra from 4.0 on.
 pub(super) async fn settings_of_nodes(link: &Link) -> Vec<Option<HashMap<String, String>>> {
     let told = of_each_node::<(String, Option<String>)>(
         &link.session,
@@ -105,8 +104,8 @@ pub(super) async fn settings_of_nodes(link: &Link) -> Vec<Option<HashMap<String,
     told.await.into_iter().map(|(_, rows)| rows.ok().map(pairs)).collect()
 }
 
-/// Which of its incarnations each node is: a node gives each a number of its own, that of the second in which
-/// it begins if that is not taken, and keeps it.
+/// Returns the incarnation of each node: a node gives each a number of its own, that of the second in which it begins if
+/// that is not taken, and keeps it.
 pub(super) async fn incarnations(session: &Session) -> Told {
     let asked = "SELECT gossip_generation FROM system.local";
     let told = of_each_node::<(Option<i32>,)>(session, asked).await;
@@ -117,7 +116,7 @@ pub(super) async fn incarnations(session: &Session) -> Told {
     told.into_iter().map(|(node, rows)| (node, incarnation(rows))).collect()
 }
 
-/// What each node's own tables say, by its address.
+/// Reads the tables that each node has of its own, by its address.
 async fn of_each_node<R>(session: &Session, question: &str) -> Vec<(String, Answer<Vec<R>>)>
 where
     R: for<'f, 'm> DeserializeRow<'f, 'm>,
@@ -134,7 +133,7 @@ where
     all
 }
 
-/// The weakest of all nodes, and whether every node has told.
+/// Returns the weakest durability of all nodes, and whether every node has told.
 ///
 /// With `batch` and `group` a replica has the write on disk before it answers. With `periodic` it has
 /// it in memory: even a killed process loses what was written since the last mark in its log, up to

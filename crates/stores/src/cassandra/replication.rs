@@ -1,4 +1,4 @@
-//! How many copies of a record there are, and what levels of reads and writes promise with them.
+//! Counts the copies of a record, and derives what levels of reads and writes promise with them.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use scylla::statement::Consistency as Level;
 /// Copies of each record as a keyspace keeps them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Replication {
-    /// Copies in each datacenter; one of no name where the keyspace does not tell them apart.
+    /// Copies in each datacenter; one without a name where the keyspace does not tell them apart.
     copies: Vec<(String, u32)>,
 }
 
@@ -33,12 +33,12 @@ impl Replication {
         (!copies.is_empty()).then_some(Replication { copies })
     }
 
-    /// Copies in all datacenters.
+    /// Returns the number of copies in all datacenters.
     pub fn total(&self) -> u32 {
         self.copies.iter().map(|(_, count)| count).sum()
     }
 
-    /// In words: `3`, or `dc1: 3, dc2: 2`.
+    /// Returns the copies in words: `3`, or `dc1: 3, dc2: 2`.
     pub fn shown(&self) -> String {
         match self.copies.as_slice() {
             [(_, count)] => count.to_string(),
@@ -50,7 +50,7 @@ impl Replication {
         }
     }
 
-    /// What reads and writes at these levels promise, where all writes of a record carry ascending
+    /// Returns what reads and writes at these levels promise, where all writes of a record carry ascending
     /// timestamps of one clock. `datacenter` is the only one that is asked; `repairs` says that a
     /// read that finds replicas apart brings them together before it answers.
     ///
@@ -87,7 +87,7 @@ impl Replication {
     }
 }
 
-/// The least number of replicas that a request at this level has reached when it is answered.
+/// Returns the least number of replicas that a request at this level has reached when it is answered.
 fn reached(level: Level, copies: &[u32]) -> u32 {
     let majority = |count: u32| count / 2 + 1;
     let all: u32 = copies.iter().sum();

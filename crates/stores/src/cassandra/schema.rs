@@ -20,12 +20,12 @@ const MAKING: Duration = Duration::from_secs(60);
 /// Copies of each record in a new keyspace, where there are so many nodes.
 const USUAL_COPIES: u32 = 3;
 
-/// What is known of keyspace and table.
+/// Keyspace and table, as the cluster describes them.
 #[derive(Clone, Debug)]
 pub(super) struct Schema {
     /// Copies of each record; `None` if the keyspace keeps them in a way that is not known here.
     pub replication: Option<Replication>,
-    /// Writes go to the commit log.
+    /// True if writes go to the commit log.
     pub durable_writes: bool,
     /// Columns for fields.
     pub fields: u16,
@@ -87,8 +87,8 @@ fn new_keyspace(session: &Session, options: &CassandraOptions) -> String {
     )
 }
 
-/// As many as the smallest datacenter has nodes, up to the usual number. A node whose datacenter is not known yet
-/// is no datacenter of its own, in which one copy is the most.
+/// Returns how many copies a new keyspace has: as many as the smallest datacenter has nodes, up to the usual number. A node
+/// whose datacenter is not known yet is no datacenter of its own, in which one copy is the most.
 fn usual_copies<'a>(datacenters: impl Iterator<Item = Option<&'a str>>) -> u32 {
     let mut nodes: HashMap<&str, u32> = HashMap::new();
     for datacenter in datacenters.flatten() {
@@ -103,7 +103,7 @@ fn new_table(options: &CassandraOptions) -> String {
     format!("CREATE TABLE IF NOT EXISTS {table} (key blob PRIMARY KEY, value blob{fields})")
 }
 
-/// Columns for fields of a table that kvdyno can use.
+/// Returns the number of columns for fields of a table; an error if kvdyno cannot use it.
 fn check(options: &CassandraOptions, columns: &[(String, String, String)]) -> Answer<u16> {
     let is = |name: &str, kind: &str| {
         columns.iter().any(|(n, k, t)| n == name && k == kind && t == "blob")
@@ -137,7 +137,7 @@ fn vanished(what: &str) -> RequestError {
     )
 }
 
-/// Replication and durable writes of the keyspace, if there is one.
+/// Reads replication and durable writes of the keyspace; `None` if there is none.
 async fn keyspace(
     session: &Session,
     options: &CassandraOptions,
@@ -148,7 +148,7 @@ async fn keyspace(
     Ok(found.pop())
 }
 
-/// Columns of the table as (name, kind, type); none if there is no table.
+/// Reads the columns of the table as (name, kind, type); none if there is no table.
 async fn columns(
     session: &Session,
     options: &CassandraOptions,
@@ -158,7 +158,7 @@ async fn columns(
     rows(session, text.into(), (&options.keyspace, &options.table)).await
 }
 
-/// Read repair and compression of the table.
+/// Reads read repair and compression of the table.
 async fn table(
     session: &Session,
     options: &CassandraOptions,

@@ -62,7 +62,7 @@ impl Statements {
     }
 }
 
-/// An `INSERT` is an upsert in Cassandra. A time to live of 0 is none.
+/// Returns the `INSERT`, which is an upsert in Cassandra. A time to live of 0 is none.
 fn insert(table: &str, columns: &str, count: u16) -> String {
     let marks = ", ?".repeat(usize::from(count));
     format!("INSERT INTO {table} (key, {columns}) VALUES (?{marks}) USING TIMESTAMP ? AND TTL ?")
@@ -84,7 +84,7 @@ async fn prepare(
     Ok(prepared)
 }
 
-/// The time to live of a put as Cassandra counts: whole seconds, rounded up, at least 1; 0 for none.
+/// Returns the time to live of a put as Cassandra counts: whole seconds, rounded up, at least 1; 0 for none.
 pub(super) fn seconds(put: &Put<'_>) -> i32 {
     put.ttl.map_or(0, |ttl| {
         let whole = ttl.as_secs().saturating_add(u64::from(ttl.subsec_nanos() > 0));
@@ -92,15 +92,14 @@ pub(super) fn seconds(put: &Put<'_>) -> i32 {
     })
 }
 
-/// What is bound to `put_fields`: fields that the put does not hold are left unset, so that they
-/// stay as they are.
+/// Row that is bound to `put_fields`: fields that the put does not hold are left unset, so that they stay as they are.
 pub(super) struct FieldsRow<'a> {
     pub put: Put<'a>,
     pub columns: u16,
     pub timestamp: i64,
 }
 
-/// A field that the table has no column for.
+/// Returns the error for a field that the table has no column for.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "a record with a field {field}, but the table has columns for {columns}: choose another table \

@@ -60,13 +60,13 @@ impl Keys {
         Keys { word, next: 0 }
     }
 
-    /// A name that was not given before, 16 bytes long; later names sort after earlier ones.
+    /// Returns a name that was not given before, 16 bytes long; later names sort after earlier ones.
     pub(super) fn next(&mut self) -> Vec<u8> {
         self.next += 1;
         format!("{}{:010}", self.word, self.next).into_bytes()
     }
 
-    /// The same with `length` bytes, 8 to 250; of 8 bytes there are only 100.
+    /// Returns a new name with `length` bytes, 8 to 250; of 8 bytes there are only 100.
     pub(super) fn of_length(&mut self, length: usize) -> Vec<u8> {
         self.next += 1;
         let mut key = format!("{}{:02}", self.word, self.next % 100);
@@ -113,7 +113,7 @@ impl<'s, S: Store> Bench<'s, S> {
         Keys::new(self.operations)
     }
 
-    /// The client, told of a new operation, and its transport.
+    /// Tells the client of a new operation; returns it and its transport.
     fn begin(&mut self) -> (&mut S::Client, &mut S::Transport) {
         self.operations += 1;
         let client = self.connection.clients.first_mut().expect("connect gave a client");
@@ -121,13 +121,13 @@ impl<'s, S: Store> Bench<'s, S> {
         (client, &mut self.connection.transport)
     }
 
-    /// A get; the error is one line that says what was asked.
+    /// Gets a record; the error is one line that says what was asked.
     pub(super) async fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, String> {
         let found = self.read(key).await?;
         Ok(found.then(|| self.reading.bytes().to_vec()))
     }
 
-    /// A get that looks at the fields that came apart, as (number, bytes); none if it came whole.
+    /// Gets the fields that came apart, as (number, bytes); none if the record came whole.
     pub(super) async fn get_fields(
         &mut self,
         key: &[u8],
@@ -148,7 +148,7 @@ impl<'s, S: Store> Bench<'s, S> {
         answer.map_err(|error| format!("get of {} failed: {error}", show(key)))
     }
 
-    /// A put of a whole record without fields.
+    /// Puts a whole record without fields.
     pub(super) async fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), String> {
         self.put_as(whole(key, value)).await
     }
@@ -186,7 +186,7 @@ impl<'s, S: Store> Bench<'s, S> {
         drive(transport, client.put_batch(puts)).await
     }
 
-    /// The value must be there, and be `expected`.
+    /// Fails unless the value is there, and is `expected`.
     pub(super) async fn expect(&mut self, key: &[u8], expected: &[u8]) -> Result<(), String> {
         match self.get(key).await? {
             None => Err(format!("{} is absent after its put was answered OK", show(key))),
@@ -195,7 +195,7 @@ impl<'s, S: Store> Bench<'s, S> {
         }
     }
 
-    /// The record must not be there.
+    /// Fails unless the record is absent.
     pub(super) async fn expect_absent(&mut self, key: &[u8]) -> Result<(), String> {
         match self.get(key).await? {
             None => Ok(()),
@@ -211,7 +211,7 @@ impl<'s, S: Store> Bench<'s, S> {
     }
 }
 
-/// A put of a record without fields.
+/// Returns the put of a record without fields.
 pub(super) fn whole<'a>(key: &'a [u8], value: &'a [u8]) -> Put<'a> {
     Put {
         key,
@@ -223,7 +223,7 @@ pub(super) fn whole<'a>(key: &'a [u8], value: &'a [u8]) -> Put<'a> {
     }
 }
 
-/// A key, for messages.
+/// Returns a key for messages.
 pub(super) fn show(key: &[u8]) -> String {
     let text = String::from_utf8_lossy(key);
     if text.len() > 40 {
@@ -233,7 +233,7 @@ pub(super) fn show(key: &[u8]) -> String {
     }
 }
 
-/// Where two values differ, for messages.
+/// Describes where two values differ, for messages.
 pub(super) fn difference(found: &[u8], expected: &[u8]) -> String {
     let at = found.iter().zip(expected).position(|(a, b)| a != b);
     match at {
@@ -247,7 +247,7 @@ pub(super) fn difference(found: &[u8], expected: &[u8]) -> String {
     }
 }
 
-/// `length` bytes that look random and are the same for the same `seed`.
+/// Returns `length` bytes that look random and are the same for the same `seed`.
 pub(super) fn value(length: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut bytes = Vec::with_capacity(length + 8);

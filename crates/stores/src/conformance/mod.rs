@@ -1,5 +1,5 @@
-//! What any store must keep to be measured by kvdyno, as checks that an outsider can run against
-//! a driver of their own: one function for each promise, and a failure that names the promise.
+//! The promises that any store must keep to be measured by kvdyno, as checks that an outsider can run against a driver of
+//! their own: one function for each promise, and a failure that names the promise.
 //!
 //! ```no_run
 //! use kvdyno_stores::{StoreUrl, conformance::conformance, map::MapStore};
@@ -34,11 +34,11 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub struct ConformanceFailure {
     /// Name of the promise.
     pub promise: &'static str,
-    /// What the store did instead.
+    /// Description of what the store did instead.
     pub detail: String,
 }
 
-/// What became of one promise.
+/// Finding about one promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConformanceFinding {
     /// Kept.
@@ -49,7 +49,7 @@ pub enum ConformanceFinding {
     NotClaimed,
 }
 
-/// Every promise and what became of it, in the order of the checks.
+/// Every promise and its finding, in the order of the checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConformanceReport {
     /// (name of the promise, finding).
@@ -69,7 +69,7 @@ impl fmt::Display for ConformanceReport {
     }
 }
 
-/// What a check says: a finding, or what was wrong.
+/// Result of a check: a finding, or what was wrong.
 type Checked = Result<ConformanceFinding, String>;
 
 /// Runs `check` under the name of its promise and adds what it finds to the report.
@@ -154,7 +154,7 @@ pub fn reopening<S: Store>(open: impl Fn() -> S) -> Result<(), ConformanceFailur
     })
 }
 
-/// Capabilities of a store, asked once.
+/// Returns the capabilities of a store, asked once.
 async fn capabilities<S: Store>(store: &S) -> Result<Capabilities, String> {
     store.profile().await.map(|p| p.capabilities).map_err(|error| format!("profile: {error}"))
 }

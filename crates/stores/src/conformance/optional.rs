@@ -1,4 +1,4 @@
-//! What a store must keep only if it claims it; what it does not claim it must refuse.
+//! Checks of the promises that a store must keep only if it claims them; what it does not claim it must refuse.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -12,12 +12,12 @@ use kvdyno_core::store::{
 use super::bench::{Bench, difference, show, value, whole};
 use super::{Checked, ConformanceFinding};
 
-/// Time to live that is given, when the record must still be there, when it must be gone. The
-/// others leave room for stores that count whole seconds: of two of them one may be nearly over.
+/// Time to live that is given, time at which the record must still be there, time at which it must be gone. The latter two
+/// leave room for stores that count whole seconds: of two of them one may be nearly over.
 const TTL: [Duration; 3] =
     [Duration::from_millis(1_500), Duration::from_millis(800), Duration::from_millis(3_500)];
 
-/// An operation that is not claimed must be refused as unsupported.
+/// Checks that an operation that is not claimed is refused as unsupported.
 fn refused<T>(operation: &str, answer: Answer<T>) -> Checked {
     match answer {
         Err(error) if error.class == ErrorClass::Unsupported => Ok(ConformanceFinding::NotClaimed),
@@ -30,7 +30,7 @@ fn answered<T>(operation: &str, answer: Answer<T>) -> Result<T, String> {
     answer.map_err(|error| format!("{operation} failed: {error}"))
 }
 
-/// Spans of fields that lie end to end.
+/// Returns fields end to end, and the span of each.
 fn spans(fields: &[(u16, &[u8])]) -> (Vec<u8>, Vec<FieldSpan>) {
     let mut bytes = Vec::new();
     let mut spans = Vec::new();
@@ -42,13 +42,13 @@ fn spans(fields: &[(u16, &[u8])]) -> (Vec<u8>, Vec<FieldSpan>) {
     (bytes, spans)
 }
 
-/// A put of fields; `partial` of a record of three.
+/// Returns a put of fields of a record that has three; with `partial` its other fields stay.
 fn put_of<'a>(key: &'a [u8], bytes: &'a [u8], spans: &'a [FieldSpan], partial: bool) -> Put<'a> {
     let value = Value::new(bytes, spans);
     Put { key, value, insert: false, partial, record_fields: 3, ttl: None }
 }
 
-/// The fields must be `expected`, apart or end to end.
+/// Checks that the fields are `expected`, apart or end to end.
 async fn expect_fields<S: Store>(
     bench: &mut Bench<'_, S>,
     key: &[u8],
@@ -103,7 +103,7 @@ pub(super) async fn one_field<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
     Ok(ConformanceFinding::Kept)
 }
 
-/// The rows must be `expected`, in order.
+/// Checks that the rows are `expected`, in order.
 fn expect_rows(rows: &Rows, expected: &[(&[u8], Option<&[u8]>)]) -> Result<(), String> {
     if rows.len() != expected.len() {
         return Err(format!("{} rows came back, not {}", rows.len(), expected.len()));
@@ -192,7 +192,7 @@ pub(super) async fn put_batch<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
     Ok(ConformanceFinding::Kept)
 }
 
-/// Several clients of one connection at once: each must get its own answers.
+/// Checks several clients of one connection at once: each must get its own answers.
 pub(super) async fn pipeline<S: Store>(bench: &mut Bench<'_, S>) -> Checked {
     const SLOTS: usize = 4;
     if !bench.can.pipeline {

@@ -1,4 +1,4 @@
-//! What every store must keep.
+//! Checks of the promises that every store must keep.
 
 use std::sync::Barrier;
 
@@ -164,8 +164,8 @@ pub(super) async fn read_by_another<S: Store>(bench: &mut Bench<'_, S>) -> Check
     Ok(ConformanceFinding::Kept)
 }
 
-/// Several threads, each with a connection of its own, write records of their own, and then read
-/// their own and their neighbour's.
+/// Lets several threads, each with a connection of its own, write records of their own, and then read their own and their
+/// neighbour's.
 pub(super) fn concurrent_clients<S: Store>(store: &S, mut keys: Keys) -> Checked {
     let mine: Vec<Vec<Vec<u8>>> =
         (0..CLIENTS).map(|_| (0..RECORDS_EACH).map(|_| keys.next()).collect()).collect();

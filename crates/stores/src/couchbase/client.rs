@@ -15,30 +15,30 @@ use crate::wire::{Effect, Link};
 
 /// Longest key, in bytes.
 const LONGEST_KEY: usize = 250;
-/// Times to live above 30 days are taken for points in time.
+/// Longest time to live that is relative, in seconds, 30 days: the server takes longer ones for points in time.
 const LONGEST_RELATIVE_TTL: u64 = 60 * 60 * 24 * 30;
-/// No such record.
+/// Status of an answer: no such record.
 const NOT_FOUND: u16 = 0x01;
 
-/// Where records are, as the clients of one connection know it.
+/// Places of records, as the clients of one connection know them.
 pub(super) struct Routes {
     map: Map,
     /// `host:port` of each member of the connection.
     members: Vec<String>,
-    /// For each server of the map the number of its member.
+    /// Number of the member for each server of the map.
     member_of: Vec<usize>,
-    /// A server said or showed that the map is old.
+    /// True after a server said or showed that the map is old.
     stale: bool,
 }
 
 impl Routes {
-    /// The members are the servers of the map, in its order.
+    /// Makes the servers of the map members, in its order.
     pub(super) fn new(map: Map) -> Routes {
         let members = map.servers.clone();
         Routes { member_of: (0..members.len()).collect(), members, map, stale: false }
     }
 
-    /// Takes a new map; `add` is called with each server that is no member yet.
+    /// Takes a new map; calls `add` with each server that is no member yet.
     fn take(&mut self, map: Map, mut add: impl FnMut(&str)) {
         let member = |name: &String| match self.members.iter().position(|known| known == name) {
             Some(member) => member,
@@ -52,7 +52,7 @@ impl Routes {
         self.map = map;
     }
 
-    /// Member and vBucket of a key.
+    /// Returns member and vBucket of a key.
     fn of(&self, key: &[u8]) -> Answer<(usize, u16)> {
         match self.map.of(key) {
             (vbucket, Some(server)) => Ok((self.member_of[usize::from(server)], vbucket)),
@@ -80,7 +80,7 @@ impl CouchbaseClient {
         CouchbaseClient { link, routes, cluster }
     }
 
-    /// Member and vBucket of a key; reads the map anew first if it is known to be old.
+    /// Returns member and vBucket of a key; reads the map anew first if it is known to be old.
     async fn route(&mut self, key: &[u8]) -> Answer<(usize, u16)> {
         if !(1..=LONGEST_KEY).contains(&key.len()) {
             let message = "Couchbase takes keys of 1 to 250 bytes";
@@ -168,8 +168,8 @@ impl Client for CouchbaseClient {
     }
 }
 
-/// Whole seconds, rounded up, and one more: the server counts ticks of a second, and the first may come
-/// at once. Above 30 days a point in Unix time. `now`: the Unix time in seconds.
+/// Returns the expiry of a record: whole seconds, rounded up, and one more, since the server counts ticks of a second and
+/// the first may come at once. Above 30 days it is a point in Unix time. `now`: the Unix time in seconds.
 fn expiry(ttl: Duration, now: u64) -> u32 {
     let seconds = ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0) + 1;
     let expiry = if seconds > LONGEST_RELATIVE_TTL { now.saturating_add(seconds) } else { seconds };

@@ -9,7 +9,7 @@ const HEADER: usize = 24;
 const REQUEST: u8 = 0x80;
 const ANSWER: u8 = 0x81;
 
-/// What a request does.
+/// Command of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Opcode {
@@ -21,25 +21,25 @@ pub enum Opcode {
     Delete = 0x04,
     /// Names the server's version.
     Version = 0x0b,
-    /// Says who is asking.
+    /// Names the user and proves it by a password.
     Authenticate = 0x21,
     /// Chooses a bucket.
     SelectBucket = 0x89,
 }
 
-/// What is known of an answer; positions count from its first byte.
+/// An answer that was read; positions count from its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// 0 for success.
     pub status: u16,
     /// First byte of the value.
     pub start: usize,
-    /// One past its last byte.
+    /// One past the last byte of the value.
     pub end: usize,
 }
 
 impl Reply {
-    /// The value; `answer` is all of the answer.
+    /// Returns the value; `answer` is all of the answer.
     #[must_use]
     pub fn value(self, answer: &[u8]) -> &[u8] {
         &answer[self.start..self.end]
@@ -96,7 +96,7 @@ pub fn push(
     out.extend_from_slice(value);
 }
 
-/// Extras of [`Opcode::Set`]: no flags, and when the record expires (0: never).
+/// Returns the extras of [`Opcode::Set`]: no flags, and when the record expires (0: never).
 #[must_use]
 pub fn set_extras(expiry: u32) -> [u8; 8] {
     let mut extras = [0; 8];

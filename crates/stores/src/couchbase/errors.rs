@@ -1,4 +1,4 @@
-//! What the statuses of the binary protocol mean (memcached/status.h of Couchbase's kv_engine).
+//! Turns the statuses of the binary protocol into errors (memcached/status.h of Couchbase's kv_engine).
 
 use kvdyno_core::store::{ErrorClass, RequestError};
 
@@ -12,7 +12,7 @@ pub(super) const UNKNOWN_COMMAND: u16 = 0x81;
 /// The server knows the command and has no such thing.
 pub(super) const NOT_SUPPORTED: u16 = 0x83;
 
-/// The error for a status other than success.
+/// Returns the error for a status other than success.
 pub(super) fn request_error(effect: Effect, reply: Reply, answer: &[u8]) -> RequestError {
     // (class, surely not applied, in words)
     let (class, surely_not, meaning) = match reply.status {

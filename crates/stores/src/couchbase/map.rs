@@ -1,4 +1,4 @@
-//! Which server of a cluster holds a record: its key's checksum names one of a fixed number of
+//! Finds the server of a cluster that holds a record: its key's checksum names one of a fixed number of
 //! vBuckets, and the cluster's map names the server of each (libvbucket).
 
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 pub(super) struct Map {
     /// `host:port` of each server.
     pub(super) servers: Vec<String>,
-    /// Number of the server that holds each vBucket now; `None` while nobody does.
+    /// Number of the server that holds each vBucket now; `None` while no server does.
     active: Vec<Option<u16>>,
     /// Copies beside the active one.
     pub(super) replicas: u64,
@@ -40,20 +40,20 @@ impl Map {
         Ok(Map { active, replicas: map["numReplicas"].as_u64().unwrap_or(0), servers })
     }
 
-    /// The vBucket of a key, and the number of its server.
+    /// Returns the vBucket of a key, and the number of its server.
     #[inline]
     pub(super) fn of(&self, key: &[u8]) -> (u16, Option<u16>) {
         let vbucket = usize::from((checksum(key) >> 16) as u16 & 0x7fff) % self.active.len();
         (vbucket as u16, self.active[vbucket])
     }
 
-    /// How many vBuckets there are.
+    /// Returns the number of vBuckets.
     pub(super) fn vbuckets(&self) -> usize {
         self.active.len()
     }
 }
 
-/// The CRC-32 of zip and Ethernet (ISO 3309), a byte at a time.
+/// Returns the CRC-32 of zip and Ethernet (ISO 3309), a byte at a time.
 fn checksum(bytes: &[u8]) -> u32 {
     static TABLE: [u32; 256] = table();
     !bytes.iter().fold(!0u32, |sum, byte| TABLE[usize::from(sum as u8 ^ byte)] ^ (sum >> 8))

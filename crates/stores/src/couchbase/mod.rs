@@ -29,7 +29,7 @@ pub use client::CouchbaseClient;
 use client::Routes;
 use codec::Reply;
 
-/// What `kvdyno stores` says of it.
+/// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
     schemes: &["couchbase"],
     name: "couchbase",
@@ -49,7 +49,7 @@ pub const ENTRY: Entry = Entry {
 /// The other half second is room for a tick that comes late.
 const TTL_PRECISION: Duration = Duration::from_millis(2500);
 
-/// How to reach a cluster.
+/// Address and bucket of a cluster.
 struct Cluster {
     /// Servers that are asked for the map, at their port for HTTP.
     seeds: Vec<Endpoint>,
@@ -59,7 +59,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// A server of the map, reached as the first seed is.
+    /// Returns a server of the map, reached as the first seed is.
     fn endpoint(&self, name: &str) -> Endpoint {
         let (host, port) = name.rsplit_once(':').unwrap_or((name, ""));
         let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -74,7 +74,7 @@ pub struct CouchbaseStore {
 }
 
 impl CouchbaseStore {
-    /// The bucket that a URL names: `couchbase://[user:password@]host[:port][,host…]/bucket`. The port
+    /// Returns the bucket that a URL names: `couchbase://[user:password@]host[:port][,host…]/bucket`. The port
     /// is that of HTTP, 8091.
     ///
     /// # Errors
@@ -156,7 +156,7 @@ impl Store for CouchbaseStore {
         Ok(Connection { clients, transport: CouchbaseTransport(transport) })
     }
 
-    /// Whether servers were started anew, by what the cluster says of them.
+    /// Reports restarts of servers, by what the cluster says of them.
     async fn figures(&self) -> Vec<Figure> {
         let Ok((_, told)) = cluster::describe(&self.cluster).await else { return Vec::new() };
         self.incarnations.look(Instant::now(), cluster::lives_in(&told)).into_iter().collect()

@@ -13,7 +13,7 @@ use tonic::transport::{Endpoint, Error};
 use super::errors;
 use crate::wire::{TlsFiles, Trust, server_check};
 
-/// How TLS is spoken with members.
+/// Settings of TLS with members.
 #[derive(Clone, Debug)]
 pub struct EtcdTls {
     /// The client's own certificate, if it has one.
@@ -23,7 +23,7 @@ pub struct EtcdTls {
 }
 
 impl EtcdTls {
-    /// As the files say.
+    /// Reads the files and takes their settings.
     ///
     /// # Errors
     /// One line for the user if a file cannot be read or used.
@@ -40,13 +40,13 @@ impl EtcdTls {
         Ok(EtcdTls { identity, check: server_check(files)?, trust: files.trust })
     }
 
-    /// What the result says of the check, where it is not the usual one.
+    /// Returns what the result says of the check of certificates; `None` where it is the usual one.
     pub(super) fn disclosed(&self) -> Option<&'static str> {
         self.trust.disclosed()
     }
 }
 
-/// A channel to a member, which connects with its first request.
+/// Makes a channel to a member, which connects with its first request.
 pub(super) fn to_member(
     endpoint: &str,
     tls: Option<&EtcdTls>,

@@ -1,4 +1,4 @@
-//! What an error of etcd means: its class, and whether a write may have been applied.
+//! Turns an error of etcd into that of a request: its class, and whether a write may have been applied.
 //!
 //! A status without a source came from the server; its message is one of those in etcd's
 //! `api/v3rpc/rpctypes/error.go`. One with a source was made here, by the connection. Numbers of the
@@ -24,7 +24,7 @@ const UNIMPLEMENTED: i32 = 12;
 const UNAVAILABLE: i32 = 14;
 const UNAUTHENTICATED: i32 = 16;
 
-/// The outcome of a request that ended with `error`.
+/// Returns the outcome of a request that ended with `error`.
 pub(super) fn request_error(error: &Error, effect: Effect) -> RequestError {
     match error {
         Error::GRpcStatus(status) if status.source().is_none() => {
@@ -37,7 +37,7 @@ pub(super) fn request_error(error: &Error, effect: Effect) -> RequestError {
     }
 }
 
-/// The server answered with a status that is not OK.
+/// Returns the error for a status other than OK from the server.
 fn from_server(code: i32, message: &str, effect: Effect) -> RequestError {
     let unclear = |class| uncertain(class, message.to_owned(), effect);
     let failed = |class, advice: &str| RequestError::failed(class, format!("{message}{advice}"));
@@ -77,7 +77,7 @@ fn from_server(code: i32, message: &str, effect: Effect) -> RequestError {
 
 const TOO_LARGE: &str = "; make values smaller, or raise --max-request-bytes";
 
-/// The connection broke, or could not be made.
+/// Returns the error for a connection that broke, or could not be made.
 fn broken(error: &(dyn StdError + 'static), effect: Effect) -> RequestError {
     let message = described(error);
     if io_kind(error) == Some(io::ErrorKind::ConnectionRefused) {
@@ -86,40 +86,40 @@ fn broken(error: &(dyn StdError + 'static), effect: Effect) -> RequestError {
     uncertain(ErrorClass::Disconnected, message, effect).losing_connection()
 }
 
-/// No answer came in the time allowed.
+/// Returns the error for an answer that did not come in the time allowed.
 pub(super) fn timed_out(timeout: Duration, effect: Effect) -> RequestError {
     uncertain(ErrorClass::Timeout, format!("no answer within {timeout:?}"), effect)
         .losing_connection()
 }
 
-/// None of these members answered in the time allowed. Nothing of a load was sent yet.
+/// Returns the error for members of which none answered in the time allowed. Nothing of a load was sent yet.
 pub(super) fn unanswered(endpoints: &[String], timeout: Duration) -> RequestError {
     let message = format!("no answer from {} within {timeout:?}", endpoints.join(", "));
     uncertain(ErrorClass::Timeout, message, Effect::Read).losing_connection()
 }
 
-/// The server answered another question than was asked.
+/// Returns the error for an answer to another question than was asked.
 pub(super) fn wrong_answer(effect: Effect) -> RequestError {
     uncertain(ErrorClass::Protocol, "an answer of the wrong kind".to_owned(), effect)
 }
 
-/// No connection could be made; nothing was sent.
+/// Returns the error for a connection that could not be made; nothing was sent.
 pub(super) fn refused(message: impl Into<String>) -> RequestError {
     RequestError::failed(ErrorClass::Refused, message.into()).losing_connection()
 }
 
-/// The member is up, but cut off from the others.
+/// Returns the error for a member that is up, but cut off from the others.
 pub(super) fn no_leader(endpoint: &str) -> RequestError {
     let message = format!("{endpoint} knows no leader");
     RequestError::failed(ErrorClass::Unavailable, message).losing_connection()
 }
 
-/// A client could not be made.
+/// Returns the error for a client that could not be made.
 pub(super) fn of_opening(error: &Error, endpoint: &str) -> RequestError {
     while_opening(request_error(error, Effect::Read), endpoint)
 }
 
-/// An error of an attempt to connect: nothing of any request was sent.
+/// Returns the error for an attempt to connect: nothing of any request was sent.
 pub(super) fn while_opening(error: RequestError, endpoint: &str) -> RequestError {
     let class = match error.class {
         ErrorClass::Disconnected | ErrorClass::Timeout => ErrorClass::Refused,
@@ -129,8 +129,8 @@ pub(super) fn while_opening(error: RequestError, endpoint: &str) -> RequestError
     RequestError::failed(class, message).losing_connection()
 }
 
-/// The server refuses the token of a request, before it does anything: it has ended, or users were changed since. These
-/// are the refusals upon which the official client asks for a new one.
+/// Returns true if the server refuses the token of a request, before it does anything: the token has ended, or users were
+/// changed since. These are the refusals upon which the official client asks for a new one.
 pub(super) fn is_of_token(error: &Error) -> bool {
     matches!(error, Error::GRpcStatus(status)
         if status.source().is_none() && of_token(status.code() as i32, status.message()))
@@ -147,13 +147,13 @@ fn of_token(code: i32, message: &str) -> bool {
     }
 }
 
-/// The server is up and does not tell this user.
+/// Returns true if the server is up and does not tell this user.
 pub(super) fn is_denied(error: &Error) -> bool {
     matches!(error, Error::GRpcStatus(status)
         if status.source().is_none() && status.code() as i32 == PERMISSION_DENIED)
 }
 
-/// Reads change nothing, so they are never indeterminate.
+/// Returns an error that is indeterminate for writes only. Reads change nothing, so they never are.
 fn uncertain(class: ErrorClass, message: String, effect: Effect) -> RequestError {
     let certainty = match effect {
         Effect::Read => Certainty::Failed,
@@ -172,7 +172,7 @@ fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {
     chain(error).find_map(|error| error.downcast_ref::<io::Error>()).map(io::Error::kind)
 }
 
-/// The error and its causes in one line, without saying anything twice.
+/// Describes the error and its causes in one line, without saying anything twice.
 fn described(error: &(dyn StdError + 'static)) -> String {
     let mut out = String::new();
     for text in chain(error).map(ToString::to_string) {

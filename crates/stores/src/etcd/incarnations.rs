@@ -1,6 +1,6 @@
-//! Whether members were started anew. Over gRPC a member does not tell: its terms and leaders change without
-//! that, and one that follows comes back without a change of either. Its page of metrics, which is at the
-//! same address over HTTP, has the time at which its process began.
+//! Detects restarts of members. Over gRPC a member does not tell: its terms and leaders change without that, and one that
+//! follows comes back without a change of either. Its page of metrics, which is at the same address over HTTP, has the time
+//! at which its process began.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ use crate::incarnations::{Incarnation, Told};
 use crate::rest;
 use crate::wire::{Dialogue, Endpoint};
 
-/// Seconds since 1970.
+/// Name of the figure that holds the begin of a member's process, in seconds since 1970.
 const BEGIN: &str = "process_start_time_seconds ";
 
 /// Asks every member; `None` of one that does not tell.
@@ -29,8 +29,9 @@ async fn incarnation(member: &Endpoint) -> Option<Incarnation> {
     incarnation_in(&String::from_utf8_lossy(&page), now).filter(|_| reply.status == 200)
 }
 
-/// The same clock is looked at each time, so that it need not be the member's. The time of its begin is read off
-/// its machine's clock at each look, so that it may change a little, and is no name of its incarnation.
+/// Reads the incarnation off a page of metrics. kvdyno's clock is looked at each time, so that it need not be the member's.
+/// The time of its begin is read off its machine's clock at each look, so that it may change a little, and is no name of its
+/// incarnation.
 fn incarnation_in(page: &str, now: Duration) -> Option<Incarnation> {
     let begin: f64 = page.lines().find_map(|line| line.strip_prefix(BEGIN))?.trim().parse().ok()?;
     let up = Duration::try_from_secs_f64(now.as_secs_f64() - begin).ok()?;

@@ -11,7 +11,7 @@ use etcd_client::{Error, LeaseClient};
 
 use super::Lease;
 
-/// How long after it was granted a shared lease is given to further writes.
+/// Time for which a shared lease is given to further writes, from when it was asked for.
 pub(super) const SHARED_FOR: Duration = Duration::from_secs(1);
 
 /// A lease that further writes may be given.
@@ -33,7 +33,7 @@ impl Leases {
         Leases { kind, current: Cell::new(None) }
     }
 
-    /// A lease that keeps what is written now for `ttl` at least.
+    /// Returns a lease that keeps what is written now for `ttl` at least.
     pub async fn lease_for(&self, ttl: Duration, client: &mut LeaseClient) -> Result<i64, Error> {
         let seconds = self.seconds(ttl);
         if let Some(current) = self.current.get()
@@ -50,12 +50,12 @@ impl Leases {
         Ok(lease)
     }
 
-    /// Leases of a member that was lost may be lost with it.
+    /// Drops the shared lease: those of a member that was lost may be lost with it.
     pub fn forget(&self) {
         self.current.set(None);
     }
 
-    /// Seconds that a lease must be granted for; a shared one is up to a second old when it is used.
+    /// Returns the seconds that a lease must be granted for; a shared one is up to a second old when it is used.
     pub fn seconds(&self, ttl: Duration) -> i64 {
         let ttl = match self.kind {
             Lease::Each => ttl,

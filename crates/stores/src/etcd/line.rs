@@ -15,12 +15,12 @@ use super::leases::Leases;
 use super::{EtcdOptions, EtcdRead};
 use crate::wire::{Effect, LARGEST_ANSWER};
 
-/// What requests are sent by. Cheap to clone; each client has its own.
+/// The driver's clients that send requests. Cheap to clone; each client has its own.
 #[derive(Clone)]
 pub(super) struct Link {
     pub kv: KvClient,
     pub lease: LeaseClient,
-    /// Which of the line's links this is.
+    /// Number of the link in its line, which tells it from later ones.
     generation: u64,
 }
 
@@ -35,17 +35,17 @@ pub(super) struct Line {
     pub leases: Leases,
 }
 
-/// What became of the last attempt.
+/// Outcome of the last attempt to connect.
 #[derive(Default)]
 struct State {
-    /// Counts attempts.
+    /// Number of attempts so far.
     generation: u64,
     link: Option<Link>,
     refusal: Option<RequestError>,
 }
 
 impl Line {
-    /// Not connected yet; `first` is the number of the member to begin with.
+    /// Makes a line that is not connected yet; `first` is the number of the member to begin with.
     pub fn new(options: Arc<EtcdOptions>, first: usize) -> Line {
         Line {
             leases: Leases::new(options.lease),
@@ -56,18 +56,18 @@ impl Line {
         }
     }
 
-    /// How it is to be reached.
+    /// Returns the options that the line connects with.
     pub fn options(&self) -> &EtcdOptions {
         &self.options
     }
 
-    /// `link` still leads to a member.
+    /// Returns true if `link` still leads to a member.
     pub fn holds(&self, link: &Link) -> bool {
         let state = self.state.borrow();
         state.link.as_ref().is_some_and(|current| current.generation == link.generation)
     }
 
-    /// The link of now; if there is none, after one attempt to connect.
+    /// Returns the current link; if there is none, after one attempt to connect.
     pub async fn link(&self) -> Answer<Link> {
         let seen = self.state.borrow().generation;
         let _attempt = self.attempt.lock().await;
@@ -90,7 +90,7 @@ impl Line {
         end
     }
 
-    /// `link` leads nowhere any more; the next attempt goes to another member.
+    /// Gives up `link`, which leads nowhere any more; the next attempt goes to another member.
     pub fn lose(&self, link: &Link) {
         if self.holds(link) {
             self.state.borrow_mut().link = None;
@@ -98,7 +98,7 @@ impl Line {
         }
     }
 
-    /// The member refuses the token that `link` was given: the next attempt asks for a new one.
+    /// Gives up `link`, whose token the member refuses: the next attempt asks for a new one.
     pub fn log_in_again(&self, link: &Link) {
         if self.holds(link) {
             self.options.logins.fetch_add(1, Ordering::Relaxed);
@@ -106,7 +106,7 @@ impl Line {
         }
     }
 
-    /// A client for questions about the cluster itself.
+    /// Returns a client for questions about the cluster itself.
     pub async fn whole_client(&self) -> Answer<Client> {
         let turn = self.next.get();
         self.next.set(turn.wrapping_add(1));
@@ -132,8 +132,8 @@ impl Line {
         Ok(Link { kv, lease: client.lease_client(), generation })
     }
 
-    /// A client connects with its first request: this one tells as well whether the member is cut
-    /// off from the others.
+    /// Checks a member by a status request: a client connects with its first request, and this one tells as well whether the
+    /// member is cut off from the others.
     async fn check(&self, mut client: MaintenanceClient, endpoint: &str) -> Answer<()> {
         match client.status().await {
             Ok(status) if status.leader() == 0 && self.options.read == EtcdRead::Linearizable => {

@@ -33,7 +33,7 @@ pub use channel::EtcdTls;
 pub use client::EtcdClient;
 use line::Line;
 
-/// What `kvdyno stores` says of it.
+/// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
     schemes: &["etcd", "etcds"],
     name: "etcd",
@@ -65,17 +65,17 @@ pub const ENTRY: Entry = Entry {
 
 const DEFAULT_PORT: u16 = 2379;
 
-/// From where reads are answered.
+/// Source of the answers to reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EtcdRead {
-    /// The member asked makes sure with the leader that it has all that was acknowledged.
+    /// The member asked, which makes sure with the leader that it has all that was acknowledged.
     #[default]
     Linearizable,
-    /// The member asked answers with what it has.
+    /// The member asked, with what it has.
     Serializable,
 }
 
-/// Which leases writes with a time to live are given.
+/// Leases that writes with a time to live are given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lease {
     /// One for each request.
@@ -86,40 +86,39 @@ pub enum Lease {
     Shared,
 }
 
-/// How to reach an etcd cluster.
+/// Address of an etcd cluster, and what to ask of it.
 #[derive(Clone)]
 pub struct EtcdOptions {
     /// Addresses of its members' client endpoints, as `http://host:port`.
     pub endpoints: Vec<String>,
-    /// User and password.
+    /// User and password, as the driver takes them.
     pub connect: ConnectOptions,
-    /// There is a user: requests carry a token, which may end.
+    /// True if there is a user: requests carry a token, which may end.
     pub logs_in: bool,
-    /// Tokens that members refused, so that connections logged in again.
+    /// Number of tokens that members refused, so that connections logged in again.
     pub logins: Arc<AtomicU64>,
-    /// How TLS is spoken; `None`: not at all.
+    /// Settings of TLS; `None`: without TLS.
     pub tls: Option<EtcdTls>,
     /// Longest time that a request, or an attempt to connect, may take.
     pub timeout: Duration,
-    /// From where reads are answered.
+    /// Source of the answers to reads.
     pub read: EtcdRead,
-    /// Which leases writes with a time to live are given.
+    /// Leases that writes with a time to live are given.
     pub lease: Lease,
 }
 
 /// An etcd cluster.
 pub struct EtcdStore {
     options: Arc<EtcdOptions>,
-    /// The same members, as they are asked over HTTP.
+    /// The members, as they are asked over HTTP.
     members: Vec<Endpoint>,
     incarnations: Incarnations,
-    /// Connections opened: they begin with different members.
+    /// Number of connections opened: they begin with different members.
     opened: AtomicUsize,
 }
 
 impl EtcdStore {
-    /// The cluster that a URL names: `etcd://[user:password@]host[:port][,host…]`, or `etcds://`
-    /// over TLS.
+    /// Returns the cluster that a URL names: `etcd://[user:password@]host[:port][,host…]`, or `etcds://` over TLS.
     ///
     /// # Errors
     /// [`StoreError::Url`] if the URL names no server or has a wrong or unknown option.
@@ -165,14 +164,14 @@ impl EtcdStore {
         Ok(EtcdStore { members, ..EtcdStore::new(options) })
     }
 
-    /// Connects to nothing yet. Its members are not asked for how long they are up.
+    /// Makes the store and connects to nothing yet. Its members are not asked for how long they are up.
     fn new(options: EtcdOptions) -> Self {
         let (members, incarnations, opened) =
             (Vec::new(), Incarnations::default(), AtomicUsize::new(0));
         EtcdStore { options: Arc::new(options), members, incarnations, opened }
     }
 
-    /// A line to the first member that answers, from the one whose turn it is.
+    /// Returns a line to the first member that answers, from the one whose turn it is.
     async fn line(&self) -> Answer<Line> {
         let first = self.opened.fetch_add(1, Ordering::Relaxed);
         let line = Line::new(self.options.clone(), first);
@@ -201,7 +200,7 @@ fn renewed(logins: u64) -> Option<Figure> {
 }
 
 impl EtcdStore {
-    /// What one member has itself.
+    /// Returns a store of the records that one member has itself.
     fn of_member(&self, endpoint: String) -> EtcdStore {
         EtcdStore::new(EtcdOptions {
             endpoints: vec![endpoint],
@@ -231,7 +230,7 @@ impl Store for EtcdStore {
         Ok(Connection { clients, transport: NoTransport })
     }
 
-    /// Members that the URL names were started anew, or refused a token.
+    /// Reports restarts of members that the URL names, and refused tokens.
     async fn figures(&self) -> Vec<Figure> {
         let told = incarnations::told(&self.members).await;
         let restarted = self.incarnations.look(Instant::now(), told);

@@ -1,4 +1,4 @@
-//! What an etcd cluster promises, and what it tells of itself.
+//! Builds the profile of an etcd cluster: what it promises, and what it tells of itself.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::line::Line;
 use super::{EtcdOptions, EtcdRead, EtcdTls, Lease, errors};
 use crate::wire::Effect;
 
-/// What the cluster tells.
+/// Facts that the cluster tells.
 #[derive(Default)]
 struct Facts {
     version: Option<String>,
@@ -46,7 +46,7 @@ pub(super) async fn ask_all(line: &Line, options: &EtcdOptions) -> Answer<Profil
     Ok(profile(facts, options))
 }
 
-/// Name and endpoint of each member that serves clients, as the cluster knows them now.
+/// Returns name and endpoint of each member that serves clients, as the cluster knows them now.
 pub(super) async fn members(line: &Line, options: &EtcdOptions) -> Answer<Vec<(String, String)>> {
     let mut client = line.whole_client().await?;
     let asked = tokio::time::timeout(options.timeout, client.member_list()).await;
@@ -101,9 +101,9 @@ fn profile(facts: Facts, options: &EtcdOptions) -> Profile {
     }
 }
 
-/// An answered write was synced to the disks of a majority before, unless members were started
-/// with --unsafe-no-fsync, which they do not tell. A cluster of one member answered too early until
-/// 3.4.21 and 3.5.5 (etcd issue 14370).
+/// Returns the durability: an answered write was synced to the disks of a majority before, unless members were started with
+/// --unsafe-no-fsync, which they do not tell. A cluster of one member answered too early until 3.4.21 and 3.5.5 (etcd issue
+/// 14370).
 fn durability(facts: &Facts) -> Promise<Durability> {
     let number = |part: Option<&str>| part.and_then(|part| part.parse::<u32>().ok());
     let mut parts = facts.version.as_deref().unwrap_or_default().split(['.', '-']);
@@ -120,9 +120,9 @@ fn durability(facts: &Facts) -> Promise<Durability> {
     Promise::declared(Durability::PowerLoss)
 }
 
-/// A lease is rounded up to whole seconds and to the shortest that the cluster grants, is shared
-/// by later writes if asked, and is revoked by a look every 0.5 s, through the log. The rest of
-/// 2 s is for members that are busy.
+/// Returns how far a lease may be off. It is rounded up to whole seconds and to the shortest that the cluster grants, is
+/// shared by later writes if asked, and is revoked by a look every 0.5 s, through the log. The rest of 2 s is for members
+/// that are busy.
 fn ttl_precision(shortest: Option<u64>, lease: Lease) -> Duration {
     // 2 s is the shortest with etcd's own election timeout of 1 s.
     let rounding = Duration::from_secs(shortest.unwrap_or(2).max(1));

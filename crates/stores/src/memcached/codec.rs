@@ -13,10 +13,11 @@ const LONGEST_LINE: usize = 8 * 1024;
 /// Longest key that Memcached takes, in bytes.
 pub const LONGEST_KEY: usize = 250;
 
-/// Times to live above 30 days are taken for points in time (protocol.txt, "Expiration times").
+/// Longest time to live that is relative, in seconds, 30 days: longer ones are taken for points in time (protocol.txt,
+/// "Expiration times").
 const LONGEST_RELATIVE_TTL: u64 = 60 * 60 * 24 * 30;
 
-/// Where bytes lie, from the first byte of the input that was searched.
+/// Place of bytes, from the first byte of the input that was searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// First byte.
@@ -26,7 +27,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The bytes themselves; `input` is what was searched.
+    /// Returns the bytes themselves; `input` is what was searched.
     #[must_use]
     pub fn of(self, input: &[u8]) -> &[u8] {
         &input[self.start..self.end]
@@ -46,7 +47,7 @@ pub enum Token {
     NotFound,
     /// `NS`, `NOT_STORED`: not stored.
     NotStored,
-    /// `EX`: stored by somebody else in between.
+    /// `EX`: stored by another client in between.
     Exists,
     /// `MN`: all before is done.
     Noop,
@@ -93,7 +94,7 @@ fn is_error(line: &[u8]) -> bool {
     [&b"ERROR"[..], b"CLIENT_ERROR", b"SERVER_ERROR"].iter().any(|start| line.starts_with(start))
 }
 
-/// A value of `digits` bytes from `after` on, and `end_mark`, which ends its reply.
+/// Reads a value of `digits` bytes from `after` on, and `end_mark`, which ends its reply.
 fn value(
     digits: &[u8],
     after: usize,
@@ -114,7 +115,7 @@ fn value(
     }
 }
 
-/// Position of the CR of the first line's end.
+/// Returns the position of the CR of the first line's end.
 #[inline]
 fn line_end(input: &[u8]) -> Result<Option<usize>, MalformedAnswer> {
     let searched = &input[..input.len().min(LONGEST_LINE)];
@@ -129,7 +130,7 @@ fn line_end(input: &[u8]) -> Result<Option<usize>, MalformedAnswer> {
     }
 }
 
-/// How far the search for the end of an answer has come.
+/// State of the search for the end of an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     /// Bytes looked at.
@@ -143,7 +144,7 @@ pub struct Progress {
 /// begins at the answer's first byte every time. Gives the first reply and the answer's length.
 ///
 /// # Errors
-/// As [`token`].
+/// Those of [`token`].
 #[inline]
 pub fn scan(
     progress: &mut Progress,
@@ -162,14 +163,14 @@ pub fn scan(
     }
 }
 
-/// The replies of a whole answer, one after the other, each with its value or line.
+/// Iterator over the replies of a whole answer, each with its value or line.
 #[derive(Clone, Copy, Debug)]
 pub struct Tokens<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Tokens<'a> {
-    /// `answer` is whole, as [`scan`] found it.
+    /// Goes through `answer`, which is whole, as [`scan`] found it.
     #[must_use]
     pub fn new(answer: &'a [u8]) -> Self {
         Tokens { rest: answer }
@@ -190,21 +191,21 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// Whether Memcached takes the key as it is: 1 to 250 bytes, no blanks, no control characters.
+/// Returns true if Memcached takes the key as it is: 1 to 250 bytes, no blanks, no control characters.
 #[must_use]
 pub fn is_key(key: &[u8]) -> bool {
     let plain = |byte: &u8| *byte > b' ' && *byte != 0x7f;
     (1..=LONGEST_KEY).contains(&key.len()) && key.iter().all(plain)
 }
 
-/// `mg key v`: the value of a record.
+/// Appends `mg key v`, which asks for the value of a record.
 pub fn push_get(out: &mut Vec<u8>, key: &[u8]) {
     out.extend_from_slice(b"mg ");
     out.extend_from_slice(key);
     out.extend_from_slice(b" v\r\n");
 }
 
-/// `ms key length [Tttl]` and the value. `expiry` as [`expiry`] gives it.
+/// Appends `ms key length [Tttl]` and the value. `expiry` as [`expiry`] gives it.
 pub fn push_set(out: &mut Vec<u8>, key: &[u8], value: &[u8], expiry: Option<u64>) {
     out.extend_from_slice(b"ms ");
     out.extend_from_slice(key);
@@ -219,14 +220,14 @@ pub fn push_set(out: &mut Vec<u8>, key: &[u8], value: &[u8], expiry: Option<u64>
     out.extend_from_slice(b"\r\n");
 }
 
-/// `md key`: deletes a record.
+/// Appends `md key`, which deletes a record.
 pub fn push_delete(out: &mut Vec<u8>, key: &[u8]) {
     out.extend_from_slice(b"md ");
     out.extend_from_slice(key);
     out.extend_from_slice(b"\r\n");
 }
 
-/// How Memcached wants a time to live: whole seconds, rounded up and never 0, which would mean for
+/// Returns a time to live as Memcached wants it: whole seconds, rounded up and never 0, which would mean for
 /// ever; above 30 days as a point in Unix time. `now` is the Unix time in seconds.
 #[must_use]
 pub fn expiry(ttl: std::time::Duration, now: u64) -> u64 {

@@ -1,10 +1,10 @@
-//! In which words a Memcached server is spoken to: meta commands, or the text commands that every
-//! server of this protocol knows (doc/protocol.txt, "Storage commands", "Retrieval command").
+//! The words of requests to a Memcached server: meta commands, or the text commands that every server of this protocol knows
+//! (doc/protocol.txt, "Storage commands", "Retrieval command").
 
 use super::codec;
 use crate::wire::push_decimal;
 
-/// Which commands go on the wire. The codec reads the replies of both.
+/// Commands that go on the wire. The codec reads the replies of both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// `mg`, `ms`, `md`, since Memcached 1.6.

@@ -1,10 +1,10 @@
-//! What an error reply of Memcached means (doc/protocol.txt, "Error strings").
+//! Turns an error reply of Memcached into an error (doc/protocol.txt, "Error strings").
 
 use kvdyno_core::store::{ErrorClass, RequestError};
 
 use crate::wire::Effect;
 
-/// What an error reply means for a request; `line` is the whole line.
+/// Returns the error of a request that got an error reply; `line` is the whole line.
 pub(super) fn request_error(effect: Effect, line: &[u8]) -> RequestError {
     let text = String::from_utf8_lossy(line).into_owned();
     if text.starts_with("ERROR Too many") {

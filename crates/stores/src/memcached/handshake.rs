@@ -54,12 +54,12 @@ async fn probe(wire: &Wire, command: &[u8]) -> Answer<Dialogue> {
     }
 }
 
-/// Whether the connection was closed before there was an answer.
+/// Returns true if the connection was closed before there was an answer.
 pub(super) fn is_closed(error: &RequestError) -> bool {
     error.class == ErrorClass::Refused && error.connection_lost
 }
 
-/// The server is there and does not let us in.
+/// Returns the error of a server that is there and does not let us in.
 fn refused(answer: &[u8], advice: &str) -> RequestError {
     let (token, line) = Tokens::new(answer).next().unwrap_or((Token::Miss, b""));
     let mut error = match token {

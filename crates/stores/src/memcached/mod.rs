@@ -35,7 +35,7 @@ pub use client::MemcachedClient;
 use codec::{Progress, Token};
 pub use dialect::Dialect;
 
-/// What `kvdyno stores` says of it.
+/// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
     schemes: &["memcached", "memcacheds", "memcached+unix"],
     name: "memcached",
@@ -84,9 +84,9 @@ pub struct MemcachedStore {
 }
 
 impl MemcachedStore {
-    /// The servers that a URL names: `memcached://[user:password@]host[:port][,host…]`,
-    /// `memcacheds://` over TLS, `memcached+unix:///path`. Options: `timeout`, `protocol`; with several
-    /// servers `hash` and `weights`; over TLS `ca`, `cert`, `key`, `tls`, `pin`.
+    /// Returns the servers that a URL names: `memcached://[user:password@]host[:port][,host…]`, `memcacheds://` over TLS,
+    /// `memcached+unix:///path`. Options: `timeout`, `protocol`; with several servers `hash` and `weights`; over TLS `ca`,
+    /// `cert`, `key`, `tls`, `pin`.
     ///
     /// # Errors
     /// [`StoreError::Url`] if the URL names no server or has a wrong or unknown option.
@@ -127,7 +127,7 @@ impl MemcachedStore {
         })
     }
 
-    /// Which incarnation each server is.
+    /// Asks each server which of its incarnations it is.
     async fn told_lives(&self) -> Told {
         let told = self
             .servers
@@ -212,15 +212,15 @@ struct Wire {
     endpoint: Endpoint,
     /// User and password, for a server with an authentication file (`-Y`).
     credentials: Arc<Option<(String, String)>>,
-    /// Which commands it knows.
+    /// Commands that the servers know, as far as was found out.
     spoken: Arc<Spoken>,
 }
 
-/// In which words the servers are spoken to. A proxy such as twemproxy closes the connection at what it does
-/// not know: it is asked once, on a connection of its own, and left out after that.
+/// Words in which the servers are spoken to. A proxy such as twemproxy closes the connection at a command that it does not
+/// know: it is asked once, on a connection of its own, and left out after that.
 #[derive(Debug, Default)]
 struct Spoken {
-    /// What the URL says.
+    /// Commands that the URL asks for; `None` if it does not say.
     asked: Option<Dialect>,
     closes_at_meta: AtomicBool,
     closes_at_version: AtomicBool,
@@ -239,7 +239,7 @@ impl Spoken {
         self.closes_at_version.load(Ordering::Relaxed)
     }
 
-    /// What the result says of it, where it is not as asked.
+    /// Returns what the result says of the commands; `None` where they are as asked.
     fn disclosed(&self) -> Option<(String, String)> {
         let meta = self.asked.is_none() && self.dialect() == Dialect::Text;
         meta.then(|| ("protocol".to_owned(), "text: closes at meta commands".to_owned()))

@@ -1,4 +1,4 @@
-//! What a Memcached server promises, read back from `version` and `stats settings`.
+//! Builds the profile of a Memcached server, read back from `version` and `stats settings`.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ pub(super) async fn ask(wire: &Wire) -> Answer<Report> {
     Ok(Report { version, settings })
 }
 
-/// A proxy that closes the connection at a question tells nothing.
+/// Returns `None` if a question made the server close the connection: such a proxy tells nothing.
 fn unless_closed<T>(answer: Answer<T>) -> Answer<Option<T>> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
@@ -105,7 +105,7 @@ fn setting(line: &str) -> Option<(String, String)> {
     SETTINGS.contains(&name).then(|| (name.to_owned(), value.to_owned()))
 }
 
-/// What the servers promise, and the settings of each where they differ. `reports` is not empty.
+/// Returns the profile: what the servers promise, and the settings of each where they differ. `reports` is not empty.
 pub(super) fn of(reports: &[Report], timeout: Duration) -> Profile {
     let mut versions: Vec<&str> = reports.iter().filter_map(|r| r.version.as_deref()).collect();
     versions.dedup();

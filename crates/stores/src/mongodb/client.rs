@@ -40,8 +40,8 @@ impl MongoClient {
         }
     }
 
-    /// The key is new: as users of MongoDB write it. Only if it is there all the same, a second
-    /// request replaces it. `false` if it was there.
+    /// Inserts a record whose key is new, as users of MongoDB do. Returns `false` if the key was there all the same: only
+    /// then a second request replaces the record.
     async fn insert(&self, record: &RawDocumentBuf) -> Answer<bool> {
         let insert = self.pool.records.insert_one(record);
         match tokio::time::timeout(self.timeout, insert).await {
@@ -52,7 +52,7 @@ impl MongoClient {
         }
     }
 
-    /// As [`MongoClient::insert`], for many.
+    /// Inserts many records like [`MongoClient::insert`].
     async fn insert_all(&self, puts: &[Put<'_>]) -> Answer<bool> {
         let records = puts.iter().map(documents::record).collect::<Answer<Vec<_>>>()?;
         let insert = self.pool.records.insert_many(records);
@@ -64,7 +64,7 @@ impl MongoClient {
         }
     }
 
-    /// One `update` command for all of them; the driver's own bulk writes need MongoDB 8.
+    /// Returns one `update` command for all of them; the driver's own bulk writes need MongoDB 8.
     fn update_command(&self, puts: &[Put<'_>]) -> Answer<RawDocumentBuf> {
         let mut updates = RawArrayBuf::new();
         for put in puts {
@@ -105,7 +105,7 @@ fn raw(document: &Document) -> Answer<RawDocumentBuf> {
         .map_err(|error| errors::request_error(&error.into(), Effect::Read))
 }
 
-/// As the driver writes it into its own commands.
+/// Returns the write concern as the driver writes it into its own commands.
 fn write_concern(concern: &WriteConcern) -> Document {
     let mut out = Document::new();
     match &concern.w {

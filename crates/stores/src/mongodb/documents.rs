@@ -9,7 +9,7 @@ use mongodb::bson::{Binary, Document, RawBinaryRef, RawBsonRef, RawDocument, Raw
 /// Field of a record that has only one.
 const VALUE: &str = "v";
 
-/// The key as MongoDB's users would write it.
+/// Returns the key as MongoDB's users would write it.
 pub(super) fn id(key: &[u8]) -> Answer<&str> {
     std::str::from_utf8(key).map_err(|_| {
         RequestError::failed(
@@ -19,12 +19,12 @@ pub(super) fn id(key: &[u8]) -> Answer<&str> {
     })
 }
 
-/// Matches the record at `key`.
+/// Returns the filter that matches the record at `key`.
 pub(super) fn filter(key: &[u8]) -> Answer<Document> {
     Ok(doc! { "_id": id(key)? })
 }
 
-/// The whole record.
+/// Returns the document of the whole record.
 pub(super) fn record(put: &Put<'_>) -> Answer<RawDocumentBuf> {
     let mut record = RawDocumentBuf::new();
     record.append(cstr!("_id"), id(put.key)?);
@@ -38,7 +38,7 @@ pub(super) fn record(put: &Put<'_>) -> Answer<RawDocumentBuf> {
     Ok(record)
 }
 
-/// The update that sets the fields of a partial put.
+/// Returns the update that sets the fields of a partial put.
 pub(super) fn changes(put: &Put<'_>) -> Document {
     let fields = put.value.fields();
     let set: Document =
@@ -46,7 +46,7 @@ pub(super) fn changes(put: &Put<'_>) -> Document {
     doc! { "$set": set }
 }
 
-/// What was written comes back.
+/// Reads a document into the record as it was written.
 pub(super) fn read(record: &RawDocument, into: &mut Reading) -> Answer<()> {
     into.clear();
     for element in record {
@@ -63,7 +63,7 @@ pub(super) fn read(record: &RawDocument, into: &mut Reading) -> Answer<()> {
     Ok(())
 }
 
-/// Key and value of a record of one field; those of several end to end.
+/// Returns key and value of a record of one field; the fields of several end to end.
 pub(super) fn row<'r>(
     record: &'r RawDocument,
     reading: &'r mut Reading,

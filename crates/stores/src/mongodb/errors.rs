@@ -1,4 +1,4 @@
-//! What an error of the driver means: its class, and whether a write may have been applied.
+//! Turns an error of the driver into that of a request: its class, and whether a write may have been applied.
 //!
 //! The rules: what was refused before it was sent, or by a server that says so before it writes, is
 //! failed. A connection that broke is indeterminate, and so is an interrupted command. A write
@@ -17,20 +17,20 @@ use crate::wire::Effect;
 
 const DUPLICATE_KEY: i32 = 11000;
 
-/// Refused before anything was written: wrong requests, missing rights, documents too large, keys
-/// that are there, conflicts whose transaction was undone.
+/// Codes of requests that were refused before anything was written: wrong requests, missing rights, documents too large,
+/// keys that are there, conflicts whose transaction was undone.
 const REFUSED: [i32; 24] = [
     2, 9, 13, 14, 18, 20, 26, 40, 52, 54, 55, 57, 59, 66, 72, 73, 112, 121, 123, 238, 10003, 10334,
     11000, 17280,
 ];
-/// Not a primary, or not one that takes writes: refused before anything was written.
+/// Codes of a server that is not a primary, or not one that takes writes: refused before anything was written.
 const NOT_PRIMARY: [i32; 4] = [10058, 10107, 13435, 13436];
-/// A limit of time was passed somewhere on the way.
+/// Codes of a limit of time that was passed somewhere on the way.
 const TIMED_OUT: [i32; 5] = [50, 64, 89, 202, 262];
-/// No room: 12501 of a quota, 14031 of the disk.
+/// Codes of no room: 12501 of a quota, 14031 of the disk.
 const FULL: [i32; 2] = [12501, 14031];
 
-/// The outcome of a request that ended with `error`.
+/// Returns the outcome of a request that ended with `error`.
 pub(super) fn request_error(error: &Error, effect: Effect) -> RequestError {
     let unclear = |class| uncertain(class, error.kind.to_string(), effect);
     let failed = |class| RequestError::failed(class, error.kind.to_string());
@@ -72,7 +72,7 @@ pub(super) fn request_error(error: &Error, effect: Effect) -> RequestError {
     }
 }
 
-/// The server answered with this code.
+/// Returns the error for a code that the server answered with.
 fn of_code(code: i32, message: String, effect: Effect) -> RequestError {
     match code {
         _ if NOT_PRIMARY.contains(&code) => RequestError::failed(ErrorClass::Unavailable, message),
@@ -84,13 +84,13 @@ fn of_code(code: i32, message: String, effect: Effect) -> RequestError {
     }
 }
 
-/// The write is applied on the primary; too few other members have it in time.
+/// Returns the error for a write that is applied on the primary, but which too few other members have in time.
 fn concern_not_met(code: i32, message: &str) -> RequestError {
     let class = if code == 64 { ErrorClass::Timeout } else { ErrorClass::Unavailable };
     RequestError::indeterminate(class, format!("write concern not met ({code}): {message}"))
 }
 
-/// The write of this number in a batch failed; those before it did not.
+/// Returns the error for the write of this number in a batch; those before it did not fail.
 fn of_some(index: usize, code: i32, message: &str) -> RequestError {
     let mut error = of_code(code, format!("write error {code}: {message}"), Effect::Write);
     if index > 0 {
@@ -99,7 +99,7 @@ fn of_some(index: usize, code: i32, message: &str) -> RequestError {
     error
 }
 
-/// What went wrong by the answer to an `update` command of several writes; `None` if nothing did.
+/// Returns the error that the answer to an `update` command of several writes tells; `None` if nothing went wrong.
 pub(super) fn of_update(answer: &Document) -> Option<RequestError> {
     let number = |document: &Document, name| {
         document.get(name).and_then(|value| {
@@ -118,7 +118,7 @@ pub(super) fn of_update(answer: &Document) -> Option<RequestError> {
     Some(concern_not_met(number(concern, "code").unwrap_or_default(), &message(concern)))
 }
 
-/// A record was there that was to be inserted; nothing else is wrong.
+/// Returns true if a record was there that was to be inserted, and nothing else is wrong.
 pub(super) fn is_duplicate(error: &Error) -> bool {
     match &*error.kind {
         ErrorKind::Write(WriteFailure::WriteError(error)) => error.code == DUPLICATE_KEY,
@@ -132,25 +132,25 @@ pub(super) fn is_duplicate(error: &Error) -> bool {
     }
 }
 
-/// No answer came in the time allowed.
+/// Returns the error for an answer that did not come in the time allowed.
 pub(super) fn timed_out(timeout: Duration, effect: Effect) -> RequestError {
     uncertain(ErrorClass::Timeout, format!("no answer within {timeout:?}"), effect)
         .losing_connection()
 }
 
-/// None of these servers answered in the time allowed. Nothing of a load was sent yet.
+/// Returns the error for servers of which none answered in the time allowed. Nothing of a load was sent yet.
 pub(super) fn unanswered(servers: &[ServerAddress], timeout: Duration) -> RequestError {
     let servers: Vec<String> = servers.iter().map(ToString::to_string).collect();
     let message = format!("no answer from {} within {timeout:?}", servers.join(", "));
     uncertain(ErrorClass::Timeout, message, Effect::Read).losing_connection()
 }
 
-/// No server could be reached; nothing of any request was sent.
+/// Returns the error if no server could be reached; nothing of any request was sent.
 pub(super) fn while_opening(error: &Error) -> RequestError {
     of_opening(request_error(error, Effect::Read))
 }
 
-/// An error of an attempt to connect.
+/// Returns the error of an attempt to connect.
 pub(super) fn of_opening(error: RequestError) -> RequestError {
     let class = match error.class {
         ErrorClass::Rejected => ErrorClass::Rejected,
@@ -159,7 +159,7 @@ pub(super) fn of_opening(error: RequestError) -> RequestError {
     RequestError::failed(class, format!("cannot connect: {}", error.message)).losing_connection()
 }
 
-/// Reads change nothing, so they are never indeterminate.
+/// Returns an error that is indeterminate for writes only. Reads change nothing, so they never are.
 fn uncertain(class: ErrorClass, message: String, effect: Effect) -> RequestError {
     let certainty = match effect {
         Effect::Read => Certainty::Failed,

@@ -30,7 +30,7 @@ use crate::wire::{take_retry, take_timeout};
 pub use client::MongoClient;
 use pool::Pools;
 
-/// What `kvdyno stores` says of it.
+/// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
     schemes: &["mongodb"],
     name: "mongodb",
@@ -77,10 +77,10 @@ pub const ENTRY: Entry = Entry {
 const DEFAULT_DATABASE: &str = "kvdyno";
 const DEFAULT_COLLECTION: &str = "records";
 
-/// How to reach a MongoDB deployment, and what to ask of it.
+/// Address of a MongoDB deployment, and what to ask of it.
 #[derive(Clone)]
 pub struct MongoOptions {
-    /// The driver's own.
+    /// Options of the driver.
     pub driver: ClientOptions,
     /// Database of the records.
     pub database: String,
@@ -91,7 +91,7 @@ pub struct MongoOptions {
 }
 
 impl MongoOptions {
-    /// Whether reads go to the primary only.
+    /// Returns true if reads go to the primary only.
     fn reads_primary(&self) -> bool {
         matches!(
             self.driver.selection_criteria,
@@ -99,7 +99,7 @@ impl MongoOptions {
         )
     }
 
-    /// Whether the driver sends a request again by itself.
+    /// Returns true if the driver sends a request again by itself.
     fn retries(&self) -> bool {
         self.driver.retry_writes == Some(true)
     }
@@ -117,7 +117,7 @@ pub struct MongoStore {
 }
 
 impl MongoStore {
-    /// The deployment that a URL names: `mongodb://[user:password@]host[:port][,host…][/database]`,
+    /// Returns the deployment that a URL names: `mongodb://[user:password@]host[:port][,host…][/database]`,
     /// with options named as in MongoDB's own connection strings.
     ///
     /// # Errors
@@ -182,7 +182,7 @@ impl MongoStore {
         }))
     }
 
-    /// Connects to nothing yet.
+    /// Makes the store and connects to nothing yet.
     #[must_use]
     pub fn new(options: MongoOptions) -> Self {
         MongoStore {
@@ -299,7 +299,7 @@ impl Store for MongoStore {
         Ok(Connection { clients, transport: NoTransport })
     }
 
-    /// Whether the server that commands go to was started anew; of the others none is asked.
+    /// Reports a restart of the server that commands go to; the others are not asked.
     async fn figures(&self) -> Vec<Figure> {
         let Ok(pool) = self.pools.here(&self.options) else { return Vec::new() };
         let told = profile::incarnations(&pool, &self.options).await;

@@ -1,5 +1,5 @@
-//! What a MongoDB deployment promises: from what was asked of it (write concern, read preference)
-//! and from what it tells of itself.
+//! Builds the profile of a MongoDB deployment from what was asked of it (write concern, read preference) and from what it
+//! tells of itself.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::pool::Pool;
 use super::{MongoOptions, errors};
 use crate::incarnations::{Incarnation, Told};
 
-/// What the deployment is.
+/// Form of the deployment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Topology {
     /// One server without replicas.
@@ -23,7 +23,7 @@ enum Topology {
     Sharded,
 }
 
-/// What it tells.
+/// Facts that the deployment tells.
 #[derive(Debug, Default)]
 struct Facts {
     version: Option<String>,
@@ -31,11 +31,11 @@ struct Facts {
     ferretdb: Option<String>,
     topology: Topology,
     set_name: Option<String>,
-    /// Where its engine keeps data: `wiredTiger`, `inMemory`.
+    /// Name of the storage engine: `wiredTiger`, `inMemory`.
     engine: Option<String>,
     /// Write concern of writes that name none.
     default_write: Option<WriteConcern>,
-    /// Answers to `w=majority` wait for the journal.
+    /// True if answers to `w=majority` wait for the journal.
     majority_journal: Option<bool>,
 }
 
@@ -181,7 +181,7 @@ fn shown(w: &Acknowledgment) -> String {
     }
 }
 
-/// What writes ask for, by the URL, else by the deployment's default.
+/// Returns the write concern of writes, by the URL, else by the deployment's default.
 fn effective(facts: &Facts, options: &MongoOptions) -> WriteConcern {
     let mut concern = options.driver.write_concern.clone().unwrap_or_default();
     if concern.w.is_none() && concern.journal.is_none() {
@@ -193,7 +193,7 @@ fn effective(facts: &Facts, options: &MongoOptions) -> WriteConcern {
     concern
 }
 
-/// How many of so many members acknowledge a write; `None` if that cannot be told.
+/// Returns how many of so many members acknowledge a write; `None` if that cannot be told.
 fn acknowledging(concern: &WriteConcern, members: usize) -> Option<usize> {
     match &concern.w {
         None => Some(1),
@@ -203,7 +203,7 @@ fn acknowledging(concern: &WriteConcern, members: usize) -> Option<usize> {
     }
 }
 
-/// What an acknowledged write survives (MongoDB manual, "Write Concern", acknowledgment behaviour).
+/// Returns what an acknowledged write survives (MongoDB manual, "Write Concern", acknowledgment behaviour).
 /// Without the journal it is in memory only. A write that less than a majority has is taken back
 /// when another member becomes primary, so it does not survive the death of the one that has it.
 fn durability(facts: &Facts, concern: &WriteConcern) -> Promise<Durability> {
@@ -241,7 +241,7 @@ fn durability(facts: &Facts, concern: &WriteConcern) -> Promise<Durability> {
     }
 }
 
-/// What a read may return (MongoDB manual, "Read Isolation, Consistency, and Recency").
+/// Returns the level of consistency of reads (MongoDB manual, "Read Isolation, Consistency, and Recency").
 fn consistency(
     facts: &Facts,
     concern: &WriteConcern,

@@ -1,18 +1,18 @@
-//! How evenly records and requests are spread over servers: the fullest one limits them all.
+//! Measures how evenly records and requests are spread over servers: the fullest one limits them all.
 
 use kvdyno_core::store::{Figure, FigureUnit};
 
-/// How much more than the mean the fullest server may have before the reader is warned.
+/// Share of the fullest server, in means, from which the reader is warned.
 const UNEVEN: f64 = 1.1;
-/// How unlikely an unevenness must be by chance before the reader is warned.
+/// Probability of an unevenness by chance below which the reader is warned.
 const UNLIKELY: f64 = 0.001;
 
-/// Pearson's test of whether all servers have the same share.
+/// Pearson's test of the hypothesis that all servers have the same share.
 #[derive(Clone, Copy, Debug)]
 pub struct ChiSquare {
     /// The statistic.
     pub statistic: f64,
-    /// Servers less one.
+    /// Degrees of freedom: servers less one.
     pub freedom: usize,
     /// Share of even placements that would look at least as uneven.
     pub p: f64,
@@ -30,8 +30,8 @@ pub fn chi_square(counts: &[u64]) -> ChiSquare {
     ChiSquare { statistic, freedom, p: upper_tail(statistic, freedom) }
 }
 
-/// The figures of one thing that is spread: `what` is `keys` or `requests`, `servers` has a name
-/// and a count for each, `advice` is what to do if they are uneven.
+/// Returns the figures of one thing that is spread: `what` is `keys` or `requests`, `servers` has a name and a count for
+/// each, `advice` is what to do if they are uneven.
 #[must_use]
 pub fn figures(what: &str, servers: &[(String, u64)], advice: &str) -> Vec<Figure> {
     let counts: Vec<u64> = servers.iter().map(|(_, count)| *count).collect();
@@ -79,7 +79,7 @@ pub fn figures(what: &str, servers: &[(String, u64)], advice: &str) -> Vec<Figur
     ]
 }
 
-/// Share of the chi-square distribution above `x`, for whole degrees of freedom: the finite sums of
+/// Returns the share of the chi-square distribution above `x`, for whole degrees of freedom: the finite sums of
 /// Abramowitz and Stegun, 26.4.4 and 26.4.5.
 fn upper_tail(x: f64, freedom: usize) -> f64 {
     let half = x / 2.0;
@@ -107,7 +107,7 @@ fn upper_tail(x: f64, freedom: usize) -> f64 {
     sum.clamp(0.0, 1.0)
 }
 
-/// Share of the normal distribution above `z` ≥ 0 (Abramowitz and Stegun, 26.2.17; error below
+/// Returns the share of the normal distribution above `z` ≥ 0 (Abramowitz and Stegun, 26.2.17; error below
 /// 7.5e-8, far below what a warning at 0.001 needs).
 fn normal_tail(z: f64) -> f64 {
     const B: [f64; 5] = [0.319381530, -0.356563782, 1.781477937, -1.821255978, 1.330274429];

@@ -1,5 +1,5 @@
-//! Which of several servers a record lies on, where the client decides it: client-sharded Redis,
-//! Memcached on several servers.
+//! Places records on several servers, where the client decides on which of them each lies: client-sharded Redis, Memcached
+//! on several servers.
 //!
 //! `hash=mix`: FNV-1a of the key's bytes (64 bits, draft-eastlake-fnv), MurmurHash3's finalizer
 //! `fmix64` over it, the rest after division by the number of servers. `hash=ketama`: see [`ketama`].
@@ -13,7 +13,7 @@ use crate::error::StoreError;
 use crate::url::StoreUrl;
 use crate::wire::Endpoint;
 
-/// How records are placed.
+/// Hash that places records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hash {
     /// FNV-1a, `fmix64`, rest of a division.
@@ -60,7 +60,7 @@ impl Placement {
         Ok(PlacementOptions { hash, weights })
     }
 
-    /// The server that the record at `key` lies on.
+    /// Returns the server that the record at `key` lies on.
     #[inline]
     pub(crate) fn of(&self, key: &[u8]) -> usize {
         match self {
@@ -70,7 +70,7 @@ impl Placement {
         }
     }
 
-    /// Name of the hash, and what is said about unequal weights; `None` for one server.
+    /// Returns the name of the hash, and what is said about unequal weights; `None` for one server.
     pub(crate) fn describe(&self) -> Option<&'static str> {
         match self {
             Placement::One => None,
@@ -80,7 +80,7 @@ impl Placement {
     }
 }
 
-/// What a URL says of the placement.
+/// Options of a URL about the placement.
 #[derive(Debug)]
 pub(crate) struct PlacementOptions {
     hash: Hash,
@@ -88,7 +88,7 @@ pub(crate) struct PlacementOptions {
 }
 
 impl PlacementOptions {
-    /// The placement on `servers`.
+    /// Returns the placement on `servers`.
     ///
     /// # Errors
     /// [`StoreError::Url`] if weights are given for another hash or another number of servers.
@@ -105,7 +105,7 @@ impl PlacementOptions {
         Ok(self.over(servers))
     }
 
-    /// The placement on `servers`, of which those behind the weights that were given weigh 1.
+    /// Returns the placement on `servers`. Servers behind those with given weights weigh 1.
     pub(crate) fn over(&self, servers: &[Endpoint]) -> Placement {
         match (servers.len(), self.hash) {
             (1, _) => Placement::One,
@@ -119,16 +119,16 @@ impl PlacementOptions {
     }
 }
 
-/// Which server each record of a batch goes to, and in which order servers come.
+/// Servers of the records of a batch, in the order in which the records first need them.
 #[derive(Debug)]
 pub(crate) struct Split {
-    /// For each record the position of its server in `servers`.
+    /// Position in `servers` of each record's server.
     of_record: Vec<usize>,
     servers: Vec<usize>,
 }
 
 impl Split {
-    /// `servers` tells the server of each record.
+    /// Splits a batch; `servers` tells the server of each record.
     pub(crate) fn new(servers: impl Iterator<Item = usize>) -> Split {
         let mut split = Split { of_record: Vec::new(), servers: Vec::new() };
         for server in servers {
@@ -142,18 +142,18 @@ impl Split {
         split
     }
 
-    /// Each server that has a record, once.
+    /// Returns each server that has a record, once.
     pub(crate) fn servers(&self) -> &[usize] {
         &self.servers
     }
 
-    /// The records that go to the server at `position`, in order.
+    /// Returns the records that go to the server at `position`, in order.
     pub(crate) fn records(&self, position: usize) -> impl Iterator<Item = usize> {
         let records = self.of_record.iter().enumerate();
         records.filter(move |&(_, &at)| at == position).map(|(record, _)| record)
     }
 
-    /// For each record in order the position of its server.
+    /// Returns for each record in order the position of its server.
     pub(crate) fn positions(&self) -> impl Iterator<Item = usize> {
         self.of_record.iter().copied()
     }

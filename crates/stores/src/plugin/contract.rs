@@ -1,6 +1,5 @@
-//! Whether a plug-in keeps to `kvdyno.h`: each answer, length and row is looked at before it is
-//! believed. A breach is a protocol error that names the function; of a write it is indeterminate, for
-//! nobody knows what was done.
+//! Checks that a plug-in keeps to `kvdyno.h`: each answer, length and row is looked at before it is believed. A breach is a
+//! protocol error that names the function; a write with a breach is indeterminate, for nobody knows what was done.
 
 use std::ffi::c_void;
 use std::path::Path;
@@ -42,7 +41,7 @@ impl Contract {
         self.breach(call, &format!("answers {code}, which is none of its answers"))
     }
 
-    /// The error that a plug-in has filled in.
+    /// Returns the error that a plug-in has filled in.
     fn request_error(&self, call: &str, certainty: Certainty, error: &RawError) -> RequestError {
         let mut message = text(&error.message);
         if message.is_empty() {
@@ -63,7 +62,7 @@ impl Contract {
         }
     }
 
-    /// The answer of a call that makes something.
+    /// Reads the answer of a call that makes something.
     pub(super) fn opened(
         &self,
         call: &str,
@@ -84,7 +83,7 @@ impl Contract {
         }
     }
 
-    /// What the plug-in declares, if it may.
+    /// Returns what the plug-in declares. The error says what it may not declare.
     pub(super) fn declared(
         &self,
         profile: &RawProfile,
@@ -125,7 +124,7 @@ impl Contract {
         Ok(Declared { name, version, scan, durability, consistency })
     }
 
-    /// The answer to a write; `Ok(false)`: there was no record.
+    /// Reads the answer to a write; `Ok(false)`: there was no record.
     pub(super) fn written(
         &self,
         call: &str,
@@ -167,7 +166,7 @@ impl Contract {
     }
 }
 
-/// Key and value of the first row, and what follows; `None` if a length is wrong.
+/// Returns key and value of the first row, and what follows; `None` if a length is wrong.
 fn first_row(packed: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let (key_length, rest) = packed.split_first_chunk::<4>()?;
     let (value_length, rest) = rest.split_first_chunk::<4>()?;

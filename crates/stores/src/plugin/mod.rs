@@ -27,7 +27,7 @@ use crate::error::StoreError;
 use crate::in_process::{PATIENCE, refuse_hosts};
 use crate::url::StoreUrl;
 
-/// What `kvdyno stores` says of it.
+/// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
     schemes: &["plugin"],
     name: "plugin",
@@ -48,7 +48,7 @@ pub const ENTRY: Entry = Entry {
     open: |url| Ok(Arc::new(PluginStore::open(url)?)),
 };
 
-/// What the plug-in said of itself.
+/// Declaration of the plug-in about itself.
 #[derive(Clone, Debug)]
 struct Declared {
     name: String,
@@ -64,7 +64,7 @@ struct Shared {
     declared: Declared,
     settings: Vec<(String, String)>,
     calls: Calls,
-    /// Last, so that a temporary folder goes after the engine has closed its files.
+    /// Folder of the engine. Last, so that a temporary folder goes after the engine has closed its files.
     folder: Folder,
 }
 
@@ -110,10 +110,10 @@ impl PluginStore {
     }
 }
 
-/// What the URL asks for, beside its library.
+/// Options of the URL, beside its library.
 struct Asked {
     durability: Durability,
-    /// Empty: a temporary one.
+    /// Folder for the engine's files. Empty: a temporary one.
     folder: String,
     config: CString,
 }
@@ -134,7 +134,7 @@ impl Asked {
     }
 }
 
-/// The file that the URL names, with its whole path: without a `/` it would be looked for among the
+/// Returns the file that the URL names, with its whole path: without a `/` it would be looked for among the
 /// system's libraries.
 fn library_path(url: &StoreUrl) -> Result<PathBuf, StoreError> {
     std::fs::canonicalize(url.path())

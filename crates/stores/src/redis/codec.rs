@@ -13,8 +13,7 @@ const LONGEST_LINE: usize = 64 * 1024;
 /// Most tokens in one answer.
 const MOST_TOKENS: usize = 1 << 24;
 
-/// Where bytes lie, from the first byte of the input that was searched. No answer is so large that 32 bits
-/// would not do.
+/// Place of bytes, from the first byte of the input that was searched. No answer is too large for 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// First byte.
@@ -29,7 +28,7 @@ impl Span {
         Span { start: start as u32, end: end as u32 }
     }
 
-    /// The bytes themselves; `input` is what was searched.
+    /// Returns the bytes themselves; `input` is what was searched.
     #[inline]
     #[must_use]
     pub fn of(self, input: &[u8]) -> &[u8] {
@@ -63,7 +62,7 @@ pub enum Token {
 }
 
 impl Token {
-    /// Tokens that belong to this one and follow it, themselves perhaps with followers.
+    /// Returns the number of tokens that belong to this one and follow it, themselves perhaps with followers.
     #[must_use]
     pub fn children(self) -> usize {
         match self {
@@ -141,7 +140,7 @@ fn bulk(
     Ok(Some((found, end)))
 }
 
-/// The `length` bytes from `start` on, with a line end after them.
+/// Reads the `length` bytes from `start` on, with a line end after them.
 #[inline]
 fn value(
     start: usize,
@@ -156,7 +155,7 @@ fn value(
     }
 }
 
-/// Position of the CR of the first line's end.
+/// Returns the position of the CR of the first line's end.
 #[inline]
 fn line_end(input: &[u8]) -> Result<Option<usize>, MalformedAnswer> {
     let searched = &input[..input.len().min(LONGEST_LINE)];
@@ -190,7 +189,7 @@ fn count(line: &[u8]) -> Result<usize, MalformedAnswer> {
     }
 }
 
-/// How far the search for the end of an answer has come.
+/// State of the search for the end of an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     /// Bytes looked at.
@@ -202,7 +201,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// What comes next begins another answer.
+    /// Begins the search for another answer.
     #[inline(always)]
     pub(super) fn go_on(&mut self) {
         (self.at, self.missing, self.first) = (0, 0, None);
@@ -228,13 +227,13 @@ impl Default for Heading {
 }
 
 impl Heading {
-    /// A value that begins with `begins` begins with this line.
+    /// Returns true if a value that begins with `begins` begins with this line.
     #[inline(always)]
     fn fits(&self, begins: u64) -> bool {
         begins & self.mask == self.bytes
     }
 
-    /// The line that `input` begins with; `None` only says that it is not here whole, or not as simple as most are.
+    /// Learns the line that `input` begins with; `None` only says that it is not here whole, or not as simple as most are.
     #[inline(never)]
     fn learn(&mut self, begins: u64, input: &[u8]) -> Option<()> {
         let (length, line) = parse_short_line(input.strip_prefix(b"$")?)?;
@@ -255,7 +254,7 @@ impl Heading {
 /// begins at the answer's first byte every time. Gives the first token and the answer's length.
 ///
 /// # Errors
-/// As [`token`].
+/// Those of [`token`].
 #[inline(always)]
 pub fn scan(
     progress: &mut Progress,
@@ -268,9 +267,9 @@ pub fn scan(
     }
 }
 
-/// The token at the start of `input`, if it is here whole and what nearly all answers consist of: `+OK`, or a value.
-/// Put together where it is used, so that it stays in registers. Which of the two it is cannot be foreseen in a mix of
-/// reads and writes, so that nothing branches on it but for a line that has to be learnt.
+/// Returns the token at the start of `input`, if it is here whole and one of the two of which nearly all answers consist:
+/// `+OK`, or a value. It is put together where it is used, so that it stays in registers. A processor cannot foresee which
+/// of the two comes in a mix of reads and writes, so nothing branches on it but for a line that has to be learnt.
 #[inline(always)]
 fn plain(heading: &mut Heading, input: &[u8]) -> Option<(Token, usize)> {
     const OK: u64 = u64::from_le_bytes(*b"+OK\r\n\0\0\0");
@@ -312,14 +311,14 @@ fn scan_on(
     }
 }
 
-/// The tokens of a whole answer, one after the other, with the bytes that they stand for.
+/// Iterator over the tokens of a whole answer, with the bytes that they stand for.
 #[derive(Clone, Copy, Debug)]
 pub struct Tokens<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Tokens<'a> {
-    /// `answer` is whole, as [`scan`] found it.
+    /// Goes through `answer`, which is whole, as [`scan`] found it.
     #[must_use]
     pub fn new(answer: &'a [u8]) -> Self {
         Tokens { rest: answer }
@@ -338,7 +337,7 @@ impl<'a> Tokens<'a> {
 impl<'a> Iterator for Tokens<'a> {
     type Item = (Token, &'a [u8]);
 
-    /// The next token, and the bytes of its text or value (none for numbers and counts).
+    /// Returns the next token, and the bytes of its text or value (none for numbers and counts).
     fn next(&mut self) -> Option<Self::Item> {
         let (found, length) = token(self.rest).ok().flatten()?;
         let bytes = match found {
@@ -422,7 +421,7 @@ pub fn push_number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// A whole command of the given words.
+/// Returns a whole command of the given words.
 #[must_use]
 pub fn command(words: &[&[u8]]) -> Vec<u8> {
     let mut out = Vec::new();

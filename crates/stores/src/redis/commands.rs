@@ -1,4 +1,4 @@
-//! The commands that operations of one record become, and what their answers mean.
+//! Writes the commands of operations on one record, and reads their answers.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::codec::{Token, Tokens, push_command, push_number, push_word};
 use super::errors;
 use crate::wire::{Effect, parse_decimal, push_decimal, unexpected};
 
-/// Bytes with which a command begins whose name has three letters.
+/// Length in bytes of the begin of a command whose name has three letters.
 const OPENING: usize = 13;
 const GET: &[u8; OPENING] = b"*2\r\n$3\r\nGET\r\n";
 const SET: &[u8; OPENING] = b"*3\r\n$3\r\nSET\r\n";
@@ -16,7 +16,7 @@ const SET_AND_EXPIRE: &[u8; OPENING] = b"*5\r\n$3\r\nSET\r\n";
 pub(super) const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 pub(super) const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
 
-/// `GET key`, or `HGETALL key` of a record that is kept as a hash.
+/// Appends `GET key`, or `HGETALL key` of a record that is kept as a hash.
 pub(super) fn push_get(out: &mut Vec<u8>, key: &[u8], hash: bool) {
     match hash {
         true => push_hgetall(out, key),
@@ -30,12 +30,12 @@ fn push_hgetall(out: &mut Vec<u8>, key: &[u8]) {
     push_word(out, key);
 }
 
-/// `DEL key`.
+/// Appends `DEL key`.
 pub(super) fn push_del(out: &mut Vec<u8>, key: &[u8]) {
     push_keyed(out, b"*2\r\n$3\r\nDEL\r\n", key);
 }
 
-/// `SET key value`, with `PX milliseconds` for a time to live.
+/// Appends `SET key value`, with `PX milliseconds` for a time to live.
 pub(super) fn push_set(out: &mut Vec<u8>, put: &Put<'_>) {
     push_keyed(out, if put.ttl.is_some() { SET_AND_EXPIRE } else { SET }, put.key);
     push_word(out, put.value.whole());
@@ -45,9 +45,9 @@ pub(super) fn push_set(out: &mut Vec<u8>, put: &Put<'_>) {
     }
 }
 
-/// A command up to its key, which is its first word but for its name. Keys have 16 bytes where nothing else is
-/// asked for: then all of it has a known size, and each piece is stored where it stays: a copy of pieces just
-/// stored waits until they have left the processor.
+/// Appends a command up to its key, which is its first word but for its name. Keys have 16 bytes where nothing else is asked
+/// for. Then all of it has a known size, and each piece is stored where it stays: a copy of pieces just stored waits until
+/// they have left the processor.
 #[inline(always)]
 fn push_keyed(out: &mut Vec<u8>, opening: &[u8; OPENING], key: &[u8]) {
     let Ok(key) = <&[u8; 16]>::try_from(key) else {
@@ -65,22 +65,22 @@ fn push_keyed(out: &mut Vec<u8>, opening: &[u8; OPENING], key: &[u8]) {
     whole[END..].copy_from_slice(b"\r\n");
 }
 
-/// How a record is written. Four bytes, as many as are copied with it: more than were stored would be
-/// waited for.
+/// Form in which a record is written. It has four bytes, as many as are copied with it: the processor would wait for a copy
+/// of more bytes than were stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Writing {
-    /// As a string.
+    /// A string.
     String,
-    /// As a hash, whose time to live, if it has one, stays as it is.
+    /// A hash, whose time to live, if it has one, stays as it is.
     Hash,
-    /// As a hash that is given a time to live, or loses it, in one transaction.
+    /// A hash that is given a time to live, or loses it, in one transaction.
     HashAndExpiry,
 }
 
 impl Writing {
-    /// `expiring_hashes`: some hashes have a time to live, which HSET leaves as it is, so that a whole
-    /// write without one has to end it.
+    /// Returns the form of a put. `expiring_hashes`: some hashes have a time to live, which HSET leaves as it is, so that a
+    /// whole write without one has to end it.
     pub(super) fn of(put: &Put<'_>, expiring_hashes: bool) -> Writing {
         let ends_expiry = !put.partial && expiring_hashes;
         match put.record_fields > 1 {
@@ -90,7 +90,7 @@ impl Writing {
         }
     }
 
-    /// Replies that make up the answer.
+    /// Returns the number of replies that make up the answer.
     pub(super) fn parts(self) -> u32 {
         if self == Writing::HashAndExpiry { 4 } else { 1 }
     }
@@ -111,7 +111,7 @@ impl Writing {
         }
     }
 
-    /// The answer is not that of a `SET` that was carried out.
+    /// Reads an answer that is not that of a `SET` that was carried out.
     #[inline(never)]
     fn read_rarer(self, first: Token, answer: &[u8]) -> Answer<()> {
         match (self, first) {
@@ -140,7 +140,7 @@ fn push_hset_and_expiry(out: &mut Vec<u8>, put: &Put<'_>) {
     out.extend_from_slice(EXEC);
 }
 
-/// `HSET key f0 value f1 value …` with the fields that the put holds.
+/// Appends `HSET key f0 value f1 value …` with the fields that the put holds.
 fn push_hset(out: &mut Vec<u8>, put: &Put<'_>) {
     push_command(out, 2 + 2 * put.value.field_count());
     out.extend_from_slice(b"$4\r\nHSET\r\n");
@@ -157,12 +157,12 @@ fn push_hset(out: &mut Vec<u8>, put: &Put<'_>) {
     }
 }
 
-/// Redis counts times to live in whole milliseconds and refuses 0.
+/// Returns a time to live in whole milliseconds, as Redis counts, and never 0, which it refuses.
 fn milliseconds(ttl: Duration) -> u64 {
     u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX).max(1)
 }
 
-/// Whether there is a record; what it holds goes into `into`.
+/// Returns true if there is a record; what it holds goes into `into`.
 #[inline(always)]
 pub(super) fn read_record(first: Token, answer: &[u8], into: &mut Reading) -> Answer<bool> {
     match first {
@@ -172,7 +172,7 @@ pub(super) fn read_record(first: Token, answer: &[u8], into: &mut Reading) -> An
     Ok(true)
 }
 
-/// The answer is not one value.
+/// Reads an answer that is not one value.
 #[inline(never)]
 fn read_rarer(first: Token, answer: &[u8], into: &mut Reading) -> Answer<bool> {
     match first {
@@ -185,7 +185,7 @@ fn read_rarer(first: Token, answer: &[u8], into: &mut Reading) -> Answer<bool> {
     Ok(true)
 }
 
-/// What `SET` and `MSET` answer if they are not refused.
+/// Reads the answer of `SET` and `MSET` that were not refused.
 pub(super) fn set_answer(first: Token) -> Answer<()> {
     match first {
         Token::Status(_) => Ok(()),
@@ -193,7 +193,7 @@ pub(super) fn set_answer(first: Token) -> Answer<()> {
     }
 }
 
-/// Names and values by turns, after the count.
+/// Reads names and values by turns, after the count.
 fn read_fields(answer: &[u8], into: &mut Reading) -> Answer<()> {
     let mut texts = Tokens::new(answer).skip(1);
     while let Some((_, name)) = texts.next() {
@@ -219,7 +219,7 @@ pub(super) fn read_number(first: Token, answer: &[u8]) -> Answer<i64> {
     }
 }
 
-/// The replies to MULTI, to each command that was queued, and to EXEC.
+/// Reads the replies to MULTI, to each command that was queued, and to EXEC.
 ///
 /// An error while commands are queued makes EXEC refuse all of them. If MULTI itself is refused
 /// the commands run by themselves, and one that fails within EXEC does not undo the others: both

@@ -1,4 +1,4 @@
-//! What `kvdyno stores` says of Redis, one entry for each way to reach it.
+//! The store's lines in `kvdyno stores`, one entry for each way to reach Redis.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ macro_rules! options {
 const DURABILITY: &str = "read back: appendonly yes with appendfsync always survives power loss, with no \
                           process kill, everything else nothing for sure";
 
-/// One server.
+/// Entry of one server.
 pub const ONE: Entry = Entry {
     schemes: &["redis", "rediss", "valkey", "valkeys", "redis+unix", "valkey+unix", "unix"],
     name: "redis",
@@ -47,7 +47,7 @@ pub const ONE: Entry = Entry {
     open: |url| Ok(Arc::new(RedisStore::open(url)?)),
 };
 
-/// Several that kvdyno shards keys over.
+/// Entry of several servers that kvdyno shards keys over.
 pub const SHARDED: Entry = Entry {
     schemes: &["redis+sharded", "rediss+sharded", "valkey+sharded", "valkeys+sharded"],
     name: "redis, client-sharded",
@@ -67,7 +67,7 @@ pub const SHARDED: Entry = Entry {
     open: |url| Ok(Arc::new(RedisStore::open(url)?)),
 };
 
-/// A Redis Cluster.
+/// Entry of a Redis Cluster.
 pub const CLUSTER: Entry = Entry {
     schemes: &["redis+cluster", "rediss+cluster", "valkey+cluster", "valkeys+cluster"],
     name: "redis cluster",
@@ -89,7 +89,7 @@ pub const CLUSTER: Entry = Entry {
     open: |url| Ok(Arc::new(RedisStore::open(url)?)),
 };
 
-/// A primary that sentinels watch.
+/// Entry of a primary that sentinels watch.
 pub const WATCHED: Entry = Entry {
     schemes: &["redis+sentinel", "rediss+sentinel", "valkey+sentinel", "valkeys+sentinel"],
     name: "redis, watched by sentinels",

@@ -1,4 +1,4 @@
-//! What an error answer of Redis means: `-CODE text`.
+//! Turns an error answer of Redis into an error: `-CODE text`.
 //!
 //! Redis refuses a command before it carries it out (processCommand in its server.c checks
 //! authentication, cluster slot, memory, persistence errors, replicas and script state first), so an
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use kvdyno_core::store::{ErrorClass, RequestError};
 
-/// What an error answer means for a request; `text` without the leading `-`.
+/// Returns the error of a request that got an error answer; `text` without the leading `-`.
 pub(super) fn request_error(text: &[u8]) -> RequestError {
     let text = String::from_utf8_lossy(text);
     let code = text.split_ascii_whitespace().next().unwrap_or("");
@@ -40,12 +40,12 @@ pub(super) fn request_error(text: &[u8]) -> RequestError {
     RequestError::failed(class, message)
 }
 
-/// The key holds another type of value than the command reads.
+/// Returns true if the key holds another type of value than the command reads.
 pub(super) fn is_wrong_type(error: &RequestError) -> bool {
     error.message.starts_with("WRONGTYPE")
 }
 
-/// The key holds none of the types that records are kept as.
+/// Returns the error for a key that holds none of the types that records are kept as.
 pub(super) fn of_no_type(error: RequestError) -> RequestError {
     if !is_wrong_type(&error) {
         return error;

@@ -1,13 +1,13 @@
-//! What the clients of a store have found out about the records in it.
+//! Shares what the clients of a store have found out about the records in it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What the clients of a store have found out about the records in it.
+/// Findings of the clients of a store about the records in it.
 #[derive(Default)]
 pub(super) struct Learned {
-    /// Records are hashes: they have several fields.
+    /// True if records are hashes: they have several fields.
     pub(super) hashes: AtomicBool,
-    /// Some hashes have a time to live.
+    /// True if some hashes have a time to live.
     pub(super) expiring_hashes: AtomicBool,
 }
 

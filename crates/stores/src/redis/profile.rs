@@ -1,4 +1,4 @@
-//! What a Redis server promises, read back from its INFO and CONFIG.
+//! Builds the profile of a Redis server, read back from its INFO and CONFIG.
 
 use std::time::Duration;
 
@@ -33,18 +33,18 @@ const VERSIONS: [(&str, &str); 5] = [
 /// for a server that reads its clock once for a group of commands.
 const TTL_PRECISION: Duration = Duration::from_millis(20);
 
-/// What a server calls itself in its answer to HELLO, among the facts.
+/// Name of the fact that holds the name of a server in its answer to HELLO.
 const GREETING: &str = "server in HELLO";
 
-/// Infinispan tells what Redis would of replicas and persistence, whatever its caches do.
+/// Name of Infinispan in its answer to HELLO. It tells what Redis would of replicas and persistence, whatever its caches do.
 const INFINISPAN: &str = "Infinispan RESP";
 
-/// Of a cache that its endpoint tells nothing of: in memory, on one server.
+/// Durability of a cache that its endpoint tells nothing of: in memory, on one server.
 const UNTOLD_DURABILITY: Promise<Durability> = Promise { level: Durability::None, checked: false };
 const UNTOLD_CONSISTENCY: Promise<Consistency> =
     Promise { level: Consistency::Linearizable, checked: false };
 
-/// What the server says of itself, as (name, value).
+/// Facts that the server tells of itself, as (name, value).
 #[derive(Default)]
 struct Facts(Vec<(String, String)>);
 
@@ -117,12 +117,12 @@ pub(super) async fn incarnation(wire: &Wire) -> Option<Incarnation> {
 struct Asking<'a> {
     wire: &'a Wire,
     dialogue: Option<Dialogue>,
-    /// Commands that ended one.
+    /// Commands that ended the connection.
     closed_at: Vec<&'static str>,
 }
 
 impl Asking<'_> {
-    /// What the server answers, if it is no refusal.
+    /// Returns the answer of the server, if it is no refusal.
     async fn ask(&mut self, words: &[&'static str]) -> Answer<Option<(Token, Vec<u8>)>> {
         let known = self.wire.access.omitted.names();
         if known.chain(self.closed_at.iter().copied()).any(|one| one == words[0]) {
@@ -147,9 +147,9 @@ impl Asking<'_> {
     }
 }
 
-/// What several servers promise together: the weakest of each promise, for each has a part of the
-/// records. Settings in which they differ show what each has. `reports` is not empty; `replicas`:
-/// reads go to servers that lag behind.
+/// Returns the promises that several servers keep together: the weakest of each, for each server has a part of the records.
+/// Settings in which they differ show what each has. `reports` is not empty; `replicas`: reads go to servers that lag
+/// behind.
 pub(super) fn of(reports: &[Report], timeout: Duration, replicas: bool) -> Profile {
     let mut profiles = reports.iter().map(|report| {
         let mut found = profile(&report.info, &report.config, timeout);
@@ -183,7 +183,7 @@ pub(super) fn of(reports: &[Report], timeout: Duration, replicas: bool) -> Profi
     whole
 }
 
-/// The lower level; checked only if both are.
+/// Returns the lower level; checked only if both are.
 fn weaker<T: Ord>(a: Promise<T>, b: Promise<T>) -> Promise<T> {
     Promise { level: a.level.min(b.level), checked: a.checked && b.checked }
 }
@@ -248,11 +248,10 @@ fn profile(info: &Facts, config: &Facts, timeout: Duration) -> Profile {
     }
 }
 
-/// What an acknowledged write survives (redis.io, "Redis persistence" and "Diagnosing latency
-/// issues"). Redis writes its append-only file before it answers, with one exception: under
-/// `everysec`, while the sync of an earlier second is still running, it may hold writes back in
-/// its memory for up to two seconds and answers all the same. So only `no` promises that an
-/// acknowledged write survives the process, and `always` the machine, unless rewrites suspend it.
+/// Returns what an acknowledged write survives (redis.io, "Redis persistence" and "Diagnosing latency issues"). Redis writes
+/// its append-only file before it answers, with one exception: under `everysec`, while the sync of an earlier second is
+/// still running, it may hold writes back in its memory for up to two seconds and answers all the same. So only `no`
+/// promises that an acknowledged write survives the process, and `always` the machine, unless rewrites suspend it.
 fn durability(config: &Facts) -> Promise<Durability> {
     let Some(appendonly) = config.get("appendonly") else {
         return Promise::declared(Durability::None);
@@ -265,8 +264,8 @@ fn durability(config: &Facts) -> Promise<Durability> {
     })
 }
 
-/// One server carries out one command at a time, so it is linearizable by itself. With replicas
-/// that holds as long as none of them takes over, which cannot be asked; a replica lags behind.
+/// Returns the level of consistency. One server carries out one command at a time, so it is linearizable by itself. With
+/// replicas that holds as long as none of them takes over, which cannot be asked; a replica lags behind.
 fn consistency(info: &Facts) -> Promise<Consistency> {
     match (info.get("role"), info.get("connected_slaves")) {
         (Some("master"), Some("0")) => Promise::checked(Consistency::Linearizable),
@@ -275,7 +274,7 @@ fn consistency(info: &Facts) -> Promise<Consistency> {
     }
 }
 
-/// Evicts under memory pressure; taken for granted of a server that tells nothing of it.
+/// Returns true if the server evicts under memory pressure; taken for granted of one that tells nothing of it.
 fn may_forget(info: &Facts, config: &Facts) -> bool {
     let limit = config.get("maxmemory").or_else(|| info.get("maxmemory"));
     let policy = config.get("maxmemory-policy").or_else(|| info.get("maxmemory_policy"));
@@ -310,7 +309,7 @@ mod tests {
         assert_eq!(durability(&facts(&[])), Promise::declared(Durability::None));
     }
 
-    /// Of a plug-in that is served nobody reads a setting back.
+    /// Nobody reads a setting back of a plug-in that is served.
     #[test]
     fn a_served_engines_promise_is_known_as_far_as_the_engine_knows_it() {
         let of = |known| {

@@ -1,4 +1,4 @@
-//! What is asked about one key.
+//! The request about one key: what is written, and what reads its answer.
 
 use std::sync::atomic::AtomicBool;
 
@@ -15,15 +15,15 @@ impl<F: Fn(&mut Vec<u8>, &[u8], bool) + Unpin> Encode for F {}
 pub(super) trait Read<T>: FnMut(Token, &[u8]) -> Answer<T> + Unpin {}
 impl<T, F: FnMut(Token, &[u8]) -> Answer<T> + Unpin> Read<T> for F {}
 
-/// What is asked about one key.
+/// Request about one key.
 pub(super) struct Request<'a, E, R> {
     pub(super) key: &'a [u8],
     pub(super) effect: Effect,
-    /// Replies that make up the answer.
+    /// Number of replies that make up the answer.
     pub(super) parts: u32,
-    /// The record is thought to be kept as a hash.
+    /// True if the record is thought to be kept as a hash.
     pub(super) hash: bool,
-    /// What to tell if it is not so, before the request is sent again.
+    /// Flag to set if the record is not kept so, before the request is sent again.
     pub(super) learns: Option<&'a AtomicBool>,
     pub(super) encode: E,
     pub(super) read: R,

@@ -1,7 +1,6 @@
-//! What it takes to add a server to several that know nothing of each other: nobody asks any of them, every
-//! record whose server is another one now is moved there (`MIGRATE`), and only then all go on. Servers
-//! that know each other move records while they serve; these cannot, for no server could tell a client
-//! that it must ask elsewhere.
+//! Adds a server to several that know nothing of each other: all clients stop, every record that belongs to another server
+//! now is moved there (`MIGRATE`), and only then all go on. Servers that know each other move records while they serve;
+//! these cannot, for no server could tell a client that it must ask elsewhere.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +12,11 @@ use super::sharded::Shards;
 use super::wire::{Access, Wire, ask};
 use crate::wire::{Dialogue, Effect, Endpoint, unexpected};
 
-/// Keys that a server is asked for at a time (`SCAN … COUNT`).
+/// Number of keys that a server is asked for at a time (`SCAN … COUNT`).
 const SCANNED: &[u8] = b"1000";
-/// Keys that one `MIGRATE` moves: it blocks both servers.
+/// Number of keys that one `MIGRATE` moves: it blocks both servers.
 const MOVED_AT_ONCE: usize = 100;
-/// How long that may take: large values take longer than a request of the load may.
+/// Longest time that a move may take: large values take longer than a request of the load may.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Takes a server in; tells how many records were moved.
@@ -81,7 +80,7 @@ impl<'a> Mover<'a> {
         })?
     }
 
-    /// Some of the keys, and where to go on.
+    /// Returns some of the keys, and puts into `cursor` where to go on.
     async fn scan(&mut self, cursor: &mut Vec<u8>) -> Answer<Vec<Vec<u8>>> {
         let asked_from = std::mem::take(cursor);
         let (_, answer) = self.ask(&[b"SCAN", &asked_from, b"COUNT", SCANNED]).await?;

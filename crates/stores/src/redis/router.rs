@@ -1,5 +1,5 @@
-//! Where a client's requests go: to one server, to the one that has the key, to a primary and its
-//! replica, or into a cluster. The commands are those of `commands.rs` in each case.
+//! Routes a client's requests: to one server, to the one that has the key, to a primary and its replica, or into a cluster.
+//! The commands are those of `commands.rs` in each case.
 
 use std::task::Poll;
 
@@ -15,8 +15,8 @@ use super::wire::{ReadFrom, Wire};
 use crate::placement::Split;
 use crate::wire::{Effect, Link, outcome_of_all, unexpected};
 
-/// How the member for a request is found. What is large lies elsewhere: it is part of each client's state,
-/// which has to come into the caches for each of its requests.
+/// Way to find the member for a request. Large parts lie elsewhere: it is part of each client's state, which has to come
+/// into the caches for each of its requests.
 #[derive(Clone)]
 pub(super) enum Route {
     /// All on one server.
@@ -40,7 +40,7 @@ impl Router {
         Router { link, route }
     }
 
-    /// The server of `key`.
+    /// Returns the server of `key`.
     #[inline(always)]
     pub(super) fn member(&mut self, key: &[u8], effect: Effect) -> Answer<usize> {
         match &mut self.route {
@@ -51,7 +51,7 @@ impl Router {
         }
     }
 
-    /// The answer to what was sent to a member, once it has come.
+    /// Returns the answer to what was sent to a member, once it has come.
     #[inline(always)]
     pub(super) fn poll_answer<T>(&self, member: usize, read: &mut impl Read<T>) -> Poll<Answer<T>> {
         let watched = matches!(self.route, Route::Watched(_));
@@ -135,8 +135,8 @@ fn watched_member(from: ReadFrom, effect: Effect) -> usize {
     }
 }
 
-/// A primary that has become a replica refuses writes. The connection to it is given up, so that the
-/// next request asks the sentinels for the new one.
+/// Gives up the connection to a primary that has become a replica, for it refuses writes: the next request asks the
+/// sentinels for the new one.
 #[cold]
 fn demoted(mut error: RequestError) -> RequestError {
     if !error.message.starts_with("READONLY") {
@@ -163,7 +163,7 @@ fn push_transaction<'a>(out: &mut Vec<u8>, puts: impl Iterator<Item = &'a Put<'a
     out.extend_from_slice(EXEC);
 }
 
-/// One row for each key, out of each server's list of values.
+/// Reads one row for each key, out of each server's list of values.
 fn read_rows(
     keys: &[&[u8]],
     split: &Split,

@@ -35,8 +35,7 @@ impl Router {
         Sending::to(self, member, request)
     }
 
-    /// Sends a request for which no server was found at once: of a cluster it is asked first which node
-    /// has what.
+    /// Sends a request for which no server was found at once: a cluster is asked first which node has what.
     pub(super) async fn send_anew<'a, T, E, R>(
         &'a mut self,
         mut request: Request<'a, E, R>,
@@ -58,8 +57,7 @@ impl Router {
         }
     }
 
-    /// Sends a request that was refused once more: where the refusal says, or in the words that suit
-    /// how the record is kept.
+    /// Sends a request that was refused once more: where the refusal says, or with the commands for how the record is kept.
     pub(super) async fn send_again<'a, T, E, R>(
         &'a mut self,
         refused: Refused,
@@ -91,25 +89,25 @@ impl Router {
 /// A request on its way, to be polled at once and then after each turn of the transport. Dropped before its
 /// answer, that answer is dropped too.
 pub(super) struct Sending<'a, T, E, R> {
-    /// `None` once the first server has answered.
+    /// The request at its first server; `None` once that has answered.
     first: Option<First<'a, E, R>>,
-    /// What is rare, and large: all that goes on after a refusal, or before the first server is known.
+    /// Rare and large ways of a request: all that goes on after a refusal, or before the first server is known.
     aside: Option<Pin<Box<dyn Future<Output = Answer<T>> + 'a>>>,
 }
 
-/// Where a request went first.
+/// First place that a request went to.
 struct First<'a, E, R> {
     router: &'a mut Router,
-    /// `None` if it was put out to nobody yet.
+    /// Number of the member; `None` if the request was not yet put out to any.
     member: Option<usize>,
-    /// It was put out just now: the transport has had no turn since, and there can be no answer.
+    /// True if it was put out just now: the transport has had no turn since, and there can be no answer.
     fresh: bool,
     request: Request<'a, E, R>,
 }
 
 impl<'a, T, E, R> Sending<'a, T, E, R> {
-    /// `request` was put out to `member`, or has still to be. Made in one way in either case, so that
-    /// it is put together where it stays.
+    /// Makes the future of a request that was put out to `member`, or has still to be. It is made in one way in either case,
+    /// so that it is put together where it stays.
     #[inline(always)]
     pub(super) fn to(
         router: &'a mut Router,

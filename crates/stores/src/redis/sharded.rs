@@ -13,7 +13,7 @@ use crate::placement::{Hash, Placement, PlacementOptions};
 use crate::url::StoreUrl;
 use crate::wire::{Endpoint, Link};
 
-/// The servers that a URL names.
+/// Returns the servers that a URL names.
 pub(super) fn open(url: &mut StoreUrl) -> Result<(Access, Shards), StoreError> {
     let (access, reach) = Access::take(url)?;
     let options = Placement::take_options(url, Hash::Mix)?;
@@ -23,7 +23,7 @@ pub(super) fn open(url: &mut StoreUrl) -> Result<(Access, Shards), StoreError> {
     Ok((access.with_database(url)?, Shards::new(options, layout)))
 }
 
-/// The servers, in the order of the URL and then of their coming, and which has what.
+/// Servers, in the order of the URL and then of their coming, and the placement of records on them.
 pub(super) struct Layout {
     pub(super) servers: Vec<Endpoint>,
     pub(super) placement: Placement,
@@ -33,17 +33,17 @@ pub(super) struct Layout {
 pub(super) struct Shards {
     options: PlacementOptions,
     layout: Mutex<Arc<Layout>>,
-    /// Rises with each change of the layout; odd while records are being moved.
+    /// Number that rises with each change of the layout; odd while records are being moved.
     version: AtomicU64,
-    /// Clients that know that records are being moved, and wait.
+    /// Number of clients that know that records are being moved, and wait.
     waiting: AtomicUsize,
-    /// Each client holds a clone.
+    /// Count of clients: each holds a clone.
     presence: Arc<()>,
-    /// A server has joined since this was last asked.
+    /// True if a server has joined since this was last asked.
     grown: AtomicBool,
 }
 
-/// Records are being moved: no client sends a request until this is dropped.
+/// Guard of a move of records: no client sends a request until this is dropped.
 pub(super) struct Moving<'a>(&'a Shards);
 
 /// One client's view of the servers.
@@ -53,7 +53,7 @@ pub(super) struct ShardView {
     access: Arc<Access>,
     layout: Arc<Layout>,
     version: u64,
-    /// The version for which it has said that it waits.
+    /// Version for which the client has said that it waits.
     waits: u64,
     _presence: Arc<()>,
 }
@@ -70,12 +70,12 @@ impl Shards {
         }
     }
 
-    /// The servers as they are now.
+    /// Returns the servers as they are now.
     pub(super) fn layout(&self) -> Arc<Layout> {
         self.layout.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How it would be with one server more.
+    /// Returns the layout with one server more.
     ///
     /// # Errors
     /// A [`RequestError`] if `server` is no `host:port`, or belongs to them already.
@@ -112,7 +112,7 @@ impl Shards {
         moving
     }
 
-    /// Whether a server has joined since this was last asked: requests so far could not be even.
+    /// Returns true if a server has joined since this was last asked: requests so far could not be even.
     pub(super) fn has_grown(&self) -> bool {
         self.grown.swap(false, Ordering::AcqRel)
     }
@@ -131,7 +131,7 @@ impl Shards {
 }
 
 impl Moving<'_> {
-    /// The records are where `layout` says.
+    /// Ends the move: the records are where `layout` says.
     pub(super) fn end(self, layout: Layout) {
         *self.0.layout.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(layout);
         self.0.grown.store(true, Ordering::Release);
@@ -145,7 +145,7 @@ impl Drop for Moving<'_> {
 }
 
 impl ShardView {
-    /// Which server has what now; an error while that is being changed.
+    /// Returns the placement of records on servers now; an error while that is being changed.
     #[inline]
     pub(super) fn placement(&mut self, link: &mut Link<Wire>) -> Answer<&Placement> {
         if self.shards.version.load(Ordering::Acquire) != self.version {

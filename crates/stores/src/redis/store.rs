@@ -1,4 +1,4 @@
-//! A Redis store of any shape: where its servers are, how to connect to them, what they promise.
+//! Drives a Redis store of any shape: where its servers are, how to connect to them, what they promise.
 
 mod copies;
 
@@ -26,15 +26,15 @@ use crate::placement::evenness;
 use crate::url::StoreUrl;
 use crate::wire::{self, Endpoint, Protocol, Sent, WireTransport};
 
-/// Where the servers are and which has what.
+/// Place of the servers, and of the records on them.
 pub(super) enum Topology {
-    /// One, which the URL names.
+    /// One server, which the URL names.
     Single(Endpoint),
-    /// Those that the URL names, and those that have joined since.
+    /// The servers that the URL names, and those that have joined since.
     Sharded(Arc<Shards>),
-    /// As sentinels say.
+    /// A primary and its replicas, as sentinels say.
     Watched { sentinels: Arc<Sentinels>, read: ReadFrom },
-    /// As the cluster's nodes say.
+    /// The nodes of a cluster, as they say.
     Cluster(Arc<Cluster>),
 }
 
@@ -48,7 +48,7 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// The store that a URL names: `redis://[user:password@]host[:port][/database]`, with `+sharded`,
+    /// Returns the store that a URL names: `redis://[user:password@]host[:port][/database]`, with `+sharded`,
     /// `+cluster` or `+sentinel` after the scheme several servers, with `rediss` for TLS; with `+unix`
     /// `redis+unix://[user:password@]/path[?db=N]`.
     ///
@@ -80,7 +80,7 @@ impl RedisStore {
         Ok(RedisStore { access, topology, learned, sent, incarnations })
     }
 
-    /// A connection to each server whose promises count.
+    /// Returns a way to connect to each server whose promises count.
     async fn servers(&self) -> Answer<Vec<Wire>> {
         let to = |to: To| Wire { access: self.access.clone(), to };
         Ok(match &self.topology {
@@ -101,7 +101,7 @@ impl RedisStore {
         })
     }
 
-    /// The same, to connect to each at once.
+    /// Returns the members of a connection, and whether to connect to each at once.
     async fn members(&self) -> Answer<Vec<(Wire, bool)>> {
         Ok(self.servers().await?.into_iter().map(|wire| (wire, true)).collect())
     }
@@ -205,7 +205,7 @@ impl Store for RedisStore {
 }
 
 impl RedisStore {
-    /// Which incarnation each server is; of a cluster each primary.
+    /// Asks each server which of its incarnations it is; of a cluster each primary.
     async fn told_lives(&self) -> Told {
         let servers: Vec<Endpoint> = match &self.topology {
             Topology::Single(server) => vec![server.clone()],
@@ -226,7 +226,7 @@ impl RedisStore {
         join_all(told).await
     }
 
-    /// How evenly records and requests are spread over several servers.
+    /// Returns the figures that tell how evenly records and requests are spread over several servers.
     async fn evenness(&self) -> Vec<Figure> {
         let sent = self.sent.take();
         let (servers, advice): (Vec<(usize, Endpoint)>, _) = match &self.topology {

@@ -1,4 +1,4 @@
-//! RESP as the shared connection sees it: who asks, whom, and how a connection is made ready.
+//! Adapts RESP to the shared connection: who asks, which server, and how a connection is made ready.
 
 mod handshake;
 pub(super) mod sentinels;
@@ -19,7 +19,7 @@ use crate::wire::{
     Dialogue, Endpoint, MalformedAnswer, Protocol, ReachOptions, Stream, is_of_socket,
 };
 
-/// Which version of the protocol to speak.
+/// Version of the protocol to speak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Resp {
     /// RESP3 where the server has it, else RESP2.
@@ -27,17 +27,17 @@ pub(super) enum Resp {
     Newest,
     /// RESP2.
     Two,
-    /// RESP3, or nothing.
+    /// RESP3, or an error.
     Three,
 }
 
-/// Where reads go.
+/// Place that reads go to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ReadFrom {
-    /// To the server that takes the writes.
+    /// The server that takes the writes.
     #[default]
     Primary,
-    /// To a replica of it, which lags behind.
+    /// A replica of it, which lags behind.
     Replica,
 }
 
@@ -49,7 +49,7 @@ impl ReadFrom {
     }
 }
 
-/// Who asks, and how.
+/// Identity and settings by which a client asks servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Access {
     /// User of an access control list; `default` if only a password is given.
@@ -58,14 +58,14 @@ pub(super) struct Access {
     /// Number of the database.
     pub(super) database: u32,
     pub(super) resp: Resp,
-    /// A cluster's replicas are to answer reads themselves.
+    /// True if a cluster's replicas are to answer reads themselves.
     pub(super) readonly: bool,
     /// Commands at which a connection was closed, so that they are sent no more.
     pub(super) omitted: Arc<Omitted>,
 }
 
-/// What a server, or a proxy before it, closes the connection at instead of refusing it: it is asked once,
-/// on a connection of its own, and left out after that.
+/// Commands at which a server, or a proxy before it, closes the connection instead of refusing them: each is asked once, on
+/// a connection of its own, and left out after that.
 #[derive(Debug, Default)]
 pub(super) struct Omitted {
     pub(super) hello: AtomicBool,
@@ -73,7 +73,7 @@ pub(super) struct Omitted {
 }
 
 impl Omitted {
-    /// The commands, by name.
+    /// Returns the names of the commands.
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
         let named = [("HELLO", &self.hello), ("CLIENT", &self.client)];
         named.into_iter().filter(|(_, omitted)| omitted.load(Ordering::Relaxed)).map(|(n, _)| n)
@@ -132,7 +132,7 @@ impl Access {
     }
 }
 
-/// The one of several places that says it.
+/// Returns the value that one of several places gives; an error if several do.
 fn only(
     url: &StoreUrl,
     what: &str,
@@ -145,7 +145,7 @@ fn only(
     }
 }
 
-/// The scheme of the same store over TLS: `redis+cluster` becomes `rediss+cluster`.
+/// Returns the scheme of the same store over TLS: `redis+cluster` becomes `rediss+cluster`.
 fn tls_scheme(scheme: &str) -> String {
     let (base, kind) = scheme.split_at(scheme.find('+').unwrap_or(scheme.len()));
     match base {
@@ -154,18 +154,18 @@ fn tls_scheme(scheme: &str) -> String {
     }
 }
 
-/// Whom a connection goes to.
+/// Server that a connection goes to.
 #[derive(Clone)]
 pub(super) enum To {
     /// This server.
     Server(Endpoint),
-    /// Whichever server the sentinels say is the primary.
+    /// The server that the sentinels call the primary.
     Primary(Arc<Sentinels>),
     /// One of the replicas that the sentinels know.
     Replica(Arc<Sentinels>),
 }
 
-/// One connection's protocol.
+/// Protocol of one connection.
 #[derive(Clone)]
 pub(super) struct Wire {
     pub(super) access: Arc<Access>,
@@ -173,7 +173,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// To one server.
+    /// Returns the protocol of a connection to one server.
     pub(super) fn server(access: &Arc<Access>, endpoint: Endpoint) -> Wire {
         Wire { access: access.clone(), to: To::Server(endpoint) }
     }
@@ -192,7 +192,7 @@ impl Wire {
         self.endpoint().bounded(attempt).await
     }
 
-    /// Some server that is reached in the same way and with the same patience.
+    /// Returns a server that is reached in the same way and with the same patience.
     pub(super) fn endpoint(&self) -> &Endpoint {
         match &self.to {
             To::Server(endpoint) => endpoint,
@@ -237,7 +237,7 @@ impl Protocol for Wire {
     }
 }
 
-/// Whether the connection was closed before there was an answer.
+/// Returns true if the connection was closed before there was an answer.
 pub(super) fn is_closed(error: &RequestError) -> bool {
     error.class == ErrorClass::Refused && error.connection_lost
 }

@@ -6,7 +6,7 @@ use super::{check, open_boxed};
 use crate::cache::{CacheStore, take};
 use crate::entry::{Entry, boxed};
 
-/// What `kvdyno stores` says of it.
+/// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
     schemes: &["cache"],
     name: "cache",

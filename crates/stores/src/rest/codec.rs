@@ -1,5 +1,5 @@
-//! Answers of HTTP/1.1 (RFC 9112): where one ends and where its body lies. Of the header only what
-//! decides that is read.
+//! Reads answers of HTTP/1.1 (RFC 9112): where one ends and where its body lies. It reads only that of the header which
+//! decides this.
 //!
 //! Reading is a pure function over bytes: [`scan`] finds the end of an answer, whatever the number of
 //! reads in which it came. An answer whose body ends with the connection has no end that could be
@@ -13,23 +13,23 @@ const LONGEST_HEAD: usize = 64 * 1024;
 /// Longest line that announces a chunk, in bytes.
 const LONGEST_CHUNK_LINE: usize = 4 * 1024;
 
-/// What every answer begins with.
+/// Begin of every answer.
 const START: &[u8] = b"HTTP/1.";
 
-/// What is known of an answer.
+/// An answer that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// Status code, 200 to 999: interim answers (1xx) are skipped.
     pub status: u16,
-    /// Where its body is.
+    /// Place of its body.
     pub body: Body,
-    /// The server closes the connection after it.
+    /// True if the server closes the connection after it.
     pub closes: bool,
-    /// Its body stands for another one: it is compressed, or the like.
+    /// True if its body stands for another one: it is compressed, or the like.
     pub encoded: bool,
 }
 
-/// Where a body lies; positions count from the answer's first byte.
+/// Place of a body; positions count from the answer's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     /// All of it lies here.
@@ -39,14 +39,14 @@ pub enum Body {
         /// One past the last byte.
         end: usize,
     },
-    /// In chunks, the first of which is announced here; [`Chunks`] walks them.
+    /// The body is in chunks, the first of which is announced here; [`Chunks`] walks them.
     Chunked {
         /// First byte of the line that announces it.
         start: usize,
     },
 }
 
-/// How far the search for the end of an answer has come.
+/// State of the search for the end of an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     /// First byte of the header that is being read: interim answers lie before it.
@@ -59,7 +59,7 @@ pub struct Progress {
     chunk: usize,
 }
 
-/// How the length of a body is told.
+/// Header fields that tell the length of a body.
 #[derive(Clone, Copy)]
 struct Framing {
     length: Option<u64>,
@@ -123,7 +123,7 @@ fn head(progress: &mut Progress, input: &[u8]) -> Result<Option<Reply>, Malforme
     }
 }
 
-/// One past the first empty line's end at or after `from`.
+/// Returns one past the first empty line's end at or after `from`.
 fn blank_line(input: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     while let Some(found) = input.get(at..)?.iter().position(|byte| *byte == b'\n') {
@@ -136,7 +136,7 @@ fn blank_line(input: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// `HTTP/1.1 200 OK`: the status code.
+/// Reads the status code off `HTTP/1.1 200 OK`.
 fn status(head: &[u8]) -> Result<u16, MalformedAnswer> {
     let digits = match head {
         [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'0' | b'1', b' ', digits @ ..] => digits,
@@ -150,7 +150,7 @@ fn status(head: &[u8]) -> Result<u16, MalformedAnswer> {
     }
 }
 
-/// `head` is a whole header, of the answer's bytes up to `end`.
+/// Reads `head`, a whole header, of the answer's bytes up to `end`.
 fn reply(status: u16, head: &[u8], end: usize) -> Result<Reply, MalformedAnswer> {
     let Framing { length, chunked, closes, encoded } = framing(head)?;
     let whole = |length| Body::Whole { start: end, end: end + length };
@@ -174,7 +174,7 @@ fn reply(status: u16, head: &[u8], end: usize) -> Result<Reply, MalformedAnswer>
     Ok(Reply { status, body, closes, encoded })
 }
 
-/// Each line of a header as (name, value without blanks around it).
+/// Returns each line of a header as (name, value without blanks around it).
 fn lines(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let lines = head.split(|byte| *byte == b'\n').skip(1);
     lines.filter_map(|line| {
@@ -231,7 +231,7 @@ enum Chunk {
     Last { next: usize },
 }
 
-/// The chunk that is announced at `at`; `None` while bytes are missing.
+/// Reads the chunk that is announced at `at`; `None` while bytes are missing.
 fn chunk(input: &[u8], at: usize) -> Result<Option<Chunk>, MalformedAnswer> {
     let searched = &input[at..input.len().min(at + LONGEST_CHUNK_LINE)];
     let Some(line) = searched.iter().position(|byte| *byte == b'\n') else {
@@ -253,7 +253,7 @@ fn chunk(input: &[u8], at: usize) -> Result<Option<Chunk>, MalformedAnswer> {
     }
 }
 
-/// Hexadecimal digits, perhaps extensions after `;`, and a carriage return.
+/// Reads the size of a chunk: hexadecimal digits, perhaps extensions after `;`, and a carriage return.
 fn chunk_size(line: &[u8]) -> Result<usize, MalformedAnswer> {
     let line = line.strip_suffix(b"\r").ok_or(MalformedAnswer("a stray end of a line"))?;
     let digits = line.split(|byte| *byte == b';').next().unwrap_or(line).trim_ascii();
@@ -269,7 +269,7 @@ fn chunk_size(line: &[u8]) -> Result<usize, MalformedAnswer> {
     if digits.is_empty() { Err(MalformedAnswer("a chunk without a length")) } else { Ok(size) }
 }
 
-/// One past the last byte of an answer in chunks, from where `progress` left off.
+/// Returns one past the last byte of an answer in chunks, from where `progress` left off.
 fn chunks_end(progress: &mut Progress, input: &[u8]) -> Result<Option<usize>, MalformedAnswer> {
     loop {
         match chunk(input, progress.chunk)? {
@@ -293,7 +293,7 @@ fn chunks_end(progress: &mut Progress, input: &[u8]) -> Result<Option<usize>, Ma
     }
 }
 
-/// The pieces of a body in chunks, one after the other.
+/// Iterator over the pieces of a body in chunks.
 #[derive(Clone, Copy, Debug)]
 pub struct Chunks<'a> {
     answer: &'a [u8],
@@ -301,7 +301,7 @@ pub struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    /// `answer` is whole, as [`scan`] found it, with its first chunk announced at `start`.
+    /// Goes through `answer`, which is whole, as [`scan`] found it, with its first chunk announced at `start`.
     #[must_use]
     pub fn new(answer: &'a [u8], start: usize) -> Self {
         Chunks { answer, at: start }
@@ -322,14 +322,14 @@ impl<'a> Iterator for Chunks<'a> {
     }
 }
 
-/// The reason after the status code, such as `Not Found`; `answer` begins with the header.
+/// Returns the reason after the status code, such as `Not Found`; `answer` begins with the header.
 pub(super) fn reason(answer: &[u8]) -> String {
     let line = answer.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let reason = line.splitn(3, |byte| *byte == b' ').nth(2).unwrap_or_default();
     String::from_utf8_lossy(reason).into_owned()
 }
 
-/// The value of a header line of a whole answer without interim ones; for set-up, not for the load.
+/// Returns the value of a header line of a whole answer without interim ones; for set-up, not for the load.
 pub(super) fn header(answer: &[u8], name: &str) -> Option<String> {
     let head = &answer[..blank_line(answer, 0)?];
     let mut lines = lines(head);
@@ -337,7 +337,7 @@ pub(super) fn header(answer: &[u8], name: &str) -> Option<String> {
     found.map(|(_, value)| String::from_utf8_lossy(value).into_owned())
 }
 
-/// A copy of the body of a whole answer; for set-up and errors, not for the load.
+/// Returns a copy of the body of a whole answer; for set-up and errors, not for the load.
 pub(crate) fn body(answer: &[u8], reply: &Reply) -> Vec<u8> {
     match reply.body {
         Body::Whole { start, end } => answer[start..end].to_vec(),

@@ -1,4 +1,4 @@
-//! What an answer that is not the one hoped for means for a request (RFC 9110, 15).
+//! Turns an answer without success into the error of a request (RFC 9110, 15).
 
 use kvdyno_core::store::{ErrorClass, RequestError};
 
@@ -8,7 +8,7 @@ use crate::wire::Effect;
 /// Most characters of a server's explanation that are shown.
 const LONGEST_EXPLANATION: usize = 200;
 
-/// The error for an answer; `answer` is all of it.
+/// Returns the error for an answer; `answer` is all of it.
 pub(super) fn request_error(effect: Effect, reply: &Reply, answer: &[u8]) -> RequestError {
     let (class, surely_not) = meaning(reply.status);
     let message = format!(
@@ -24,7 +24,7 @@ pub(super) fn request_error(effect: Effect, reply: &Reply, answer: &[u8]) -> Req
     }
 }
 
-/// The value came in an encoding that kvdyno did not ask for: what the store holds cannot be told from it.
+/// Returns the error for a value in an encoding that kvdyno did not ask for: what the store holds cannot be told from it.
 pub(super) fn encoded(answer: &[u8]) -> RequestError {
     let encoding = codec::header(answer, "content-encoding").unwrap_or_default();
     let message = format!(
@@ -34,7 +34,7 @@ pub(super) fn encoded(answer: &[u8]) -> RequestError {
     RequestError::failed(ErrorClass::Protocol, message)
 }
 
-/// Class of a status code, and whether a write that gets it was surely not applied.
+/// Returns the class of a status code, and whether a write that gets it was surely not applied.
 ///
 /// A 5xx comes after the request was read, often from a proxy that knows no more than that the
 /// server behind it did not answer (Envoy says 503 for a connection lost with the request in flight,
@@ -69,7 +69,7 @@ fn advice(status: u16) -> &'static str {
     }
 }
 
-/// The first line of a body, unless that is a page for a browser.
+/// Returns the first line of a body, unless that is a page for a browser.
 fn explanation(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(4 * LONGEST_EXPLANATION)]);
     match text.lines().next().map(str::trim) {

@@ -1,6 +1,6 @@
 //! Any store that is reached over REST: a record is a resource, written with PUT or POST, read with
 //! GET, deleted with DELETE, over HTTP/1.1 connections that stay open, with kvdyno's own codec.
-//! Which bytes go on the wire for each operation: docs/stores/rest.md.
+//! The bytes on the wire for each operation: docs/stores/rest.md.
 
 mod client;
 pub mod codec;
@@ -28,7 +28,7 @@ pub use client::RestClient;
 use codec::{Progress, Reply};
 use template::{KEY, Parts, Template};
 
-/// What `kvdyno stores` says of it.
+/// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
     schemes: &["rest+http", "rest+https"],
     name: "rest",
@@ -67,7 +67,7 @@ pub const ENTRY: Entry = Entry {
     open: |url| Ok(boxed(RestStore::open(url)?)),
 };
 
-/// How to reach a REST store, and what is declared of it.
+/// Address of a REST store, and what is declared of it.
 struct RestOptions {
     endpoint: Endpoint,
     /// Path of a record with [`KEY`] in it.
@@ -79,7 +79,7 @@ struct RestOptions {
 }
 
 impl RestOptions {
-    /// What the path has before its last segment, where the key is that: the place of all records.
+    /// Returns the path before its last segment, where the key is that: the place of all records.
     fn place(&self) -> &str {
         let place = self.path.split(KEY).next().unwrap_or_default();
         place.strip_suffix('/').unwrap_or(place)
@@ -92,7 +92,7 @@ pub struct RestStore {
 }
 
 impl RestStore {
-    /// The store that a URL names: `rest+http://[user:password@]host[:port]/path/{key}`, or
+    /// Returns the store that a URL names: `rest+http://[user:password@]host[:port]/path/{key}`, or
     /// `rest+https://` over TLS. Options: see [`ENTRY`].
     ///
     /// # Errors
@@ -153,7 +153,7 @@ impl RestStore {
     }
 }
 
-/// The key stands in the path: an option of that form is none of kvdyno's.
+/// Refuses a URL unless its path holds `{key}` once: the key stands in the path, and no option places it.
 fn check_place(url: &StoreUrl) -> Result<(), StoreError> {
     if url.path().starts_with('/') && url.path().matches(KEY).count() == 1 {
         return Ok(());
@@ -168,7 +168,7 @@ fn check_place(url: &StoreUrl) -> Result<(), StoreError> {
     Err(url.wrong("a path without one `{key}`", advice))
 }
 
-/// Refuses what would not be one request of HTTP.
+/// Refuses settings that would not make one request of HTTP.
 fn check(
     url: &StoreUrl,
     query: &str,
@@ -199,7 +199,7 @@ fn check(
     Ok(())
 }
 
-/// RFC 9110, 5.6.2.
+/// Returns true if this is a token (RFC 9110, 5.6.2).
 fn is_token(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(plain)
@@ -249,7 +249,7 @@ impl Transport for RestTransport {
     }
 }
 
-/// HTTP/1.1 as the shared connection sees it.
+/// Adapts HTTP/1.1 to the shared connection.
 pub(crate) struct Wire {
     endpoint: Endpoint,
 }

@@ -1,5 +1,5 @@
-//! What a REST store promises: what its URL declares, and of the two servers that tell more what they
-//! tell: Infinispan its cache's configuration, the Ehcache server its cache's settings.
+//! Builds the profile of a REST store from its URL, and of the two servers that tell more from what they tell: Infinispan
+//! its cache's configuration, the Ehcache server its cache's settings.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::wire::{Dialogue, Effect};
 /// looks at its clock late.
 const TTL_PRECISION: Duration = Duration::from_millis(1500);
 
-/// Of Ehcache's settings those that decide what is kept.
+/// Settings of Ehcache that decide what is kept.
 const EHCACHE_SETTINGS: [&str; 6] = [
     "maxElementsInMemory",
     "eternal",
@@ -74,7 +74,7 @@ fn declared(options: &RestOptions) -> Profile {
     }
 }
 
-/// One question on a connection of its own.
+/// Asks one question on a connection of its own.
 async fn ask(options: &RestOptions, request: &[u8]) -> Answer<(Reply, Vec<u8>)> {
     Dialogue::open(&options.endpoint).await?.ask::<Wire>(request).await
 }
@@ -99,15 +99,15 @@ async fn infinispan(options: &RestOptions, cache: &str, profile: &mut Profile) -
     Ok(())
 }
 
-/// The status and the document at a path of the server; null if it is none.
+/// Returns the status and the document at a path of the server; null if it is none.
 async fn question(options: &RestOptions, path: &str) -> Answer<(u16, Value)> {
     let (reply, answer) = ask(options, &options.template.question(path)).await?;
     let told = serde_json::from_slice(&codec::body(&answer, &reply));
     Ok((reply.status, told.unwrap_or_default()))
 }
 
-/// `{"NAME": {"local-cache": {…}}}` or `distributed-cache` and so on. Only of a local cache without a
-/// store on disk is all known from that. `false` if it is no such document.
+/// Reads `{"NAME": {"local-cache": {…}}}` or `distributed-cache` and so on. Only of a local cache without a store on disk is
+/// all known from that. Returns `false` if it is no such document.
 fn read_infinispan(told: &Value, profile: &mut Profile) -> bool {
     let kinds = told.as_object().and_then(|caches| caches.values().next()?.as_object());
     let Some((kind, cache)) = kinds.and_then(|kinds| kinds.iter().next()) else { return false };
@@ -136,7 +136,7 @@ async fn ehcache(options: &RestOptions, place: &str, profile: &mut Profile) -> A
     Ok(())
 }
 
-/// `…<cacheConfiguration><eternal>true</eternal>…`. Whether the cache is replicated is not told.
+/// Reads `…<cacheConfiguration><eternal>true</eternal>…`. Whether the cache is replicated is not told.
 fn read_ehcache(told: &str, profile: &mut Profile) {
     let Some((_, settings)) = told.split_once("<cacheConfiguration>") else { return };
     profile.store = "ehcache".to_owned();

@@ -7,16 +7,16 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::wire::push_decimal;
 
-/// Stands for the key in the path of a store's URL.
+/// Word that stands for the key in the path of a store's URL.
 pub(super) const KEY: &str = "{key}";
 
-/// What requests are made of.
+/// Parts that requests are made of.
 pub(super) struct Parts<'a> {
     /// `host:port`.
     pub(super) authority: &'a str,
     /// Path with [`KEY`] in it, decoded.
     pub(super) path: &'a str,
-    /// What stands after `?`, as it goes on the wire; may be empty.
+    /// Query, which stands after `?`, as it goes on the wire; may be empty.
     pub(super) query: &'a str,
     /// Method of writes.
     pub(super) put: &'a str,
@@ -30,7 +30,7 @@ pub(super) struct Parts<'a> {
     pub(super) ttl: Option<&'a str>,
 }
 
-/// A request in two pieces, for what stands between.
+/// Bytes of a request before and after what is filled in.
 struct Around {
     before: Vec<u8>,
     after: Vec<u8>,
@@ -39,10 +39,10 @@ struct Around {
 /// Requests that lack only key and value.
 pub(super) struct Template {
     get: Around,
-    /// Ends with `Content-Length: `.
+    /// Request of a put; its first piece ends with `Content-Length: `.
     put: Around,
     delete: Around,
-    /// `name: ` of the header for a time to live.
+    /// `name: ` of the header for a time to live; `None` if there is none.
     ttl: Option<Vec<u8>>,
     /// Header lines of every request, for questions outside of the load.
     common: String,
@@ -90,7 +90,7 @@ impl Template {
         }
     }
 
-    /// There is a way to tell a time to live.
+    /// Returns true if there is a way to tell a time to live.
     pub(super) fn takes_ttl(&self) -> bool {
         self.ttl.is_some()
     }
@@ -122,7 +122,7 @@ impl Template {
         out.extend_from_slice(value);
     }
 
-    /// A `GET` of another path of the same server.
+    /// Returns a `GET` of another path of the same server.
     pub(super) fn question(&self, path: &str) -> Vec<u8> {
         format!("GET {path} HTTP/1.1\r\n{}\r\n", self.common).into_bytes()
     }
@@ -155,13 +155,13 @@ fn push_escaped(out: &mut Vec<u8>, bytes: &[u8], also: impl Fn(u8) -> bool) {
     out.extend_from_slice(rest);
 }
 
-/// Whole seconds, never sooner than asked and never 0, which servers take for ever or for never.
+/// Returns a time to live in whole seconds, never sooner than asked and never 0, which servers take for ever or for never.
 fn seconds(ttl: Duration) -> u64 {
     (ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0)).max(1)
 }
 
-/// Whether a path segment of this key means the key: an empty one does not, and `.` and `..` are
-/// taken out of paths (RFC 3986, 5.2.4) even when encoded.
+/// Returns true if a path segment of this key means the key: an empty one does not, and `.` and `..` are taken out of paths
+/// (RFC 3986, 5.2.4) even when encoded.
 pub(super) fn is_key(key: &[u8]) -> bool {
     !matches!(key, b"" | b"." | b"..")
 }

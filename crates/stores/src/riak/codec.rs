@@ -1,5 +1,5 @@
-//! Riak's frames and what is in the answer to a get. A frame is four bytes of length (big endian, of
-//! all that follows), one byte that tells which message it is, and the message.
+//! Reads and writes Riak's frames, and the answer to a get. A frame is four bytes of length (big endian, of all that
+//! follows), one byte that tells which message it is, and the message.
 //!
 //! Requests are encoded by `prost` from messages that a client keeps and fills again. The answer to
 //! a get is not decoded into a message of its own, which would copy every value: [`Object`] walks
@@ -10,7 +10,7 @@ use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_f
 
 use crate::wire::{LARGEST_ANSWER, MalformedAnswer};
 
-/// Which message a frame holds (riak_pb_messages.csv).
+/// Codes of messages in frames (riak_pb_messages.csv).
 pub mod code {
     /// `RpbErrorResp`
     pub const ERROR: u8 = 0;
@@ -67,7 +67,7 @@ pub fn scan(input: &[u8]) -> Result<Option<(u8, usize)>, MalformedAnswer> {
     Ok((input.len() >= end).then_some((*code, end)))
 }
 
-/// The message in a whole frame.
+/// Returns the message in a whole frame.
 #[must_use]
 pub fn message(frame: &[u8]) -> &[u8] {
     frame.get(HEAD..).unwrap_or_default()
@@ -91,7 +91,7 @@ pub fn push_empty(out: &mut Vec<u8>, code: u8) {
 enum Piece<'a> {
     Number(u64),
     Bytes(&'a [u8]),
-    /// Of a kind that no field read here has.
+    /// A field of a kind that no field read here has.
     Other,
 }
 
@@ -144,20 +144,20 @@ impl<'a> Object<'a> {
         Ok(Object { message, vclock })
     }
 
-    /// The vector clock, opaque; there may be one of a tombstone.
+    /// Returns the vector clock, opaque; there may be one of a tombstone.
     #[must_use]
     pub fn vclock(&self) -> Option<&'a [u8]> {
         self.vclock
     }
 
-    /// The values: none if there is no such record, several if they are siblings.
+    /// Returns the values: none if there is no such record, several if they are siblings.
     #[must_use]
     pub fn contents(&self) -> Contents<'a> {
         Contents { rest: self.message }
     }
 }
 
-/// The values of an [`Object`].
+/// Iterator over the values of an [`Object`].
 #[derive(Clone, Debug)]
 pub struct Contents<'a> {
     rest: &'a [u8],
@@ -182,9 +182,9 @@ impl<'a> Iterator for Contents<'a> {
 pub struct RiakContent<'a> {
     /// The value; empty in a tombstone, and where only the head was asked for.
     pub value: &'a [u8],
-    /// When it was written by the clock of a node: seconds since 1970 and microseconds.
+    /// Time of writing by the clock of a node: seconds since 1970 and microseconds.
     pub modified: (u64, u64),
-    /// A tombstone.
+    /// True for a tombstone.
     pub deleted: bool,
 }
 

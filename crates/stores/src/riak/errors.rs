@@ -1,6 +1,6 @@
-//! What an error of Riak means. It is a text: an Erlang term as Riak prints it, or a sentence. Which
-//! there are and when each comes is after the sources of riak_kv (`riak_kv_put_fsm`,
-//! `riak_kv_put_core`, `riak_kv_get_fsm`, `riak_kv_pb_object`); any other is indeterminate.
+//! Turns an error of Riak into that of a request. It is a text: an Erlang term as Riak prints it, or a sentence. The texts,
+//! and when each comes, are after the sources of riak_kv (`riak_kv_put_fsm`, `riak_kv_put_core`, `riak_kv_get_fsm`,
+//! `riak_kv_pb_object`); any other is indeterminate.
 
 use kvdyno_core::store::{ErrorClass, RequestError};
 use prost::Message;
@@ -8,14 +8,14 @@ use prost::Message;
 use super::messages::RpbErrorResp;
 use crate::wire::Effect;
 
-/// Whether the write may have been applied.
+/// Possibility that the write was applied, in spite of its error.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Applied {
     No,
     Perhaps,
 }
 
-/// (What the text holds, class, whether a write may have been applied all the same).
+/// Meanings of texts: (part of the text, class, whether a write may have been applied all the same).
 const MEANINGS: [(&str, ErrorClass, Applied); 13] = [
     // Looked at before anything is sent to a replica.
     ("_val_violation", ErrorClass::Rejected, Applied::No),
@@ -37,7 +37,7 @@ const MEANINGS: [(&str, ErrorClass, Applied); 13] = [
     ("timeout", ErrorClass::Timeout, Applied::Perhaps),
 ];
 
-/// The error for an `RpbErrorResp`.
+/// Returns the error for an `RpbErrorResp`.
 pub(super) fn request_error(effect: Effect, message: &[u8]) -> RequestError {
     match RpbErrorResp::decode(message) {
         Ok(error) => of_text(effect, &String::from_utf8_lossy(&error.errmsg)),

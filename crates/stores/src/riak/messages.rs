@@ -1,7 +1,7 @@
 //! Riak's messages as far as kvdyno uses them, after riak.proto and riak_kv.proto of basho/riak_pb.
 //! Fields that are not listed are not sent, and skipped where they come.
 
-/// Asks for an object.
+/// Request for an object.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RpbGetReq {
     /// Bucket.
@@ -16,10 +16,10 @@ pub struct RpbGetReq {
     /// Primary replicas that must answer.
     #[prost(uint32, optional, tag = "4")]
     pub pr: Option<u32>,
-    /// Everything but the values.
+    /// True for everything but the values.
     #[prost(bool, optional, tag = "8")]
     pub head: Option<bool>,
-    /// The vector clock of a tombstone, too.
+    /// True for the vector clock of a tombstone, too.
     #[prost(bool, optional, tag = "9")]
     pub deletedvclock: Option<bool>,
     /// Milliseconds after which the node gives up.
@@ -41,7 +41,7 @@ pub struct RpbContent {
     pub content_type: Option<Vec<u8>>,
 }
 
-/// Writes an object.
+/// Request to write an object.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RpbPutReq {
     /// Bucket.
@@ -50,7 +50,7 @@ pub struct RpbPutReq {
     /// Key.
     #[prost(bytes = "vec", optional, tag = "2")]
     pub key: Option<Vec<u8>>,
-    /// The vector clock that was read before: what this value replaces.
+    /// Vector clock that was read before: it names what this value replaces.
     #[prost(bytes = "vec", optional, tag = "3")]
     pub vclock: Option<Vec<u8>>,
     /// The value.
@@ -73,7 +73,7 @@ pub struct RpbPutReq {
     pub r#type: Option<Vec<u8>>,
 }
 
-/// Deletes an object.
+/// Request to delete an object.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RpbDelReq {
     /// Bucket.
@@ -82,19 +82,19 @@ pub struct RpbDelReq {
     /// Key.
     #[prost(bytes = "vec", required, tag = "2")]
     pub key: Vec<u8>,
-    /// As of a get: the node reads the vector clock first.
+    /// Replicas that must answer the get by which the node reads the vector clock first.
     #[prost(uint32, optional, tag = "5")]
     pub r: Option<u32>,
-    /// As of a put.
+    /// Replicas that must have received the deletion.
     #[prost(uint32, optional, tag = "6")]
     pub w: Option<u32>,
-    /// As of a get.
+    /// Primary replicas that must answer that get.
     #[prost(uint32, optional, tag = "7")]
     pub pr: Option<u32>,
-    /// As of a put.
+    /// Primary replicas that must have the deletion.
     #[prost(uint32, optional, tag = "8")]
     pub pw: Option<u32>,
-    /// As of a put.
+    /// Replicas that must have handed the deletion to their backend.
     #[prost(uint32, optional, tag = "9")]
     pub dw: Option<u32>,
     /// Milliseconds after which the node gives up.
@@ -105,10 +105,10 @@ pub struct RpbDelReq {
     pub r#type: Option<Vec<u8>>,
 }
 
-/// Any request can be answered with this.
+/// Error, with which any request can be answered.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RpbErrorResp {
-    /// What is wrong.
+    /// Text of the error.
     #[prost(bytes = "vec", required, tag = "1")]
     pub errmsg: Vec<u8>,
     /// A number for it, mostly 0.
@@ -116,7 +116,7 @@ pub struct RpbErrorResp {
     pub errcode: u32,
 }
 
-/// Which node this is.
+/// Name and version of a node.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RpbGetServerInfoResp {
     /// Its name in the cluster.
@@ -127,7 +127,7 @@ pub struct RpbGetServerInfoResp {
     pub server_version: Option<Vec<u8>>,
 }
 
-/// Asks for the properties of a bucket.
+/// Request for the properties of a bucket.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RpbGetBucketReq {
     /// Bucket.
@@ -146,7 +146,7 @@ pub struct RpbGetBucketResp {
     pub props: RpbBucketProps,
 }
 
-/// Sets properties of a bucket; those that are absent stay as they are.
+/// Request to set properties of a bucket; those that are absent stay as they are.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RpbSetBucketReq {
     /// Bucket.
@@ -166,10 +166,10 @@ pub struct RpbBucketProps {
     /// Replicas of each object.
     #[prost(uint32, optional, tag = "1")]
     pub n_val: Option<u32>,
-    /// Concurrent writes are kept as siblings.
+    /// True if concurrent writes are kept as siblings.
     #[prost(bool, optional, tag = "2")]
     pub allow_mult: Option<bool>,
-    /// Vector clocks are not looked at: the latest timestamp wins.
+    /// True if vector clocks are not looked at: the latest timestamp wins.
     #[prost(bool, optional, tag = "3")]
     pub last_write_wins: Option<bool>,
     /// Default of a get's `pr`.
@@ -187,10 +187,10 @@ pub struct RpbBucketProps {
     /// Default of a put's `dw`.
     #[prost(uint32, optional, tag = "18")]
     pub dw: Option<u32>,
-    /// Which backend of several holds it.
+    /// Name of the backend, of several, that holds the bucket.
     #[prost(bytes = "vec", optional, tag = "22")]
     pub backend: Option<Vec<u8>>,
-    /// Objects are written once and never changed.
+    /// True if objects are written once and never changed.
     #[prost(bool, optional, tag = "28")]
     pub write_once: Option<bool>,
 }

@@ -33,7 +33,7 @@ pub use client::RiakClient;
 use codec::code;
 use options::{RiakOptions, Vclock};
 
-/// What `kvdyno stores` says of it.
+/// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
     schemes: &["riak"],
     name: "riak",
@@ -58,7 +58,7 @@ pub struct RiakStore {
 }
 
 impl RiakStore {
-    /// The cluster that a URL names: `riak://host[:port][,host…][/[type/]bucket]`.
+    /// Returns the cluster that a URL names: `riak://host[:port][,host…][/[type/]bucket]`.
     ///
     /// # Errors
     /// [`StoreError::Url`] if the URL names no server or has a wrong or unknown option.
@@ -69,7 +69,7 @@ impl RiakStore {
         Ok(RiakStore { options, wire, sent: Arc::default() })
     }
 
-    /// What puts do about vector clocks, once the bucket is as the URL wants it.
+    /// Returns what puts do about vector clocks, once the bucket is as the URL wants it.
     async fn prepare(&self) -> Answer<Vclock> {
         if let (Some(vclock), None) = (self.options.vclock, self.options.n) {
             return Ok(vclock);
@@ -128,18 +128,18 @@ impl Transport for RiakTransport {
     }
 }
 
-/// Riak's frames as the shared connection sees them. Any node takes any request, so a connection
-/// leads to the node whose turn it is, and after it is lost to the next.
+/// Adapts Riak's frames to the shared connection. Any node takes any request, so a connection leads to the node whose turn
+/// it is, and after it is lost to the next.
 #[derive(Clone)]
 struct Wire {
-    /// Never empty.
+    /// Nodes of the cluster; never empty.
     nodes: Arc<[Endpoint]>,
     turn: Arc<AtomicUsize>,
 }
 
 impl Wire {
-    /// A connection that a node of Riak has answered on: to the node whose turn it is, else to the
-    /// first after it that can be reached. Each has the time that a request may take.
+    /// Returns a connection that a node of Riak has answered on: to the node whose turn it is, else to the first after it
+    /// that can be reached. Each has the time that a request may take.
     async fn reach(&self) -> Answer<(Dialogue, &Endpoint)> {
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
         let mut error = None;
@@ -161,7 +161,7 @@ impl Wire {
     }
 }
 
-/// Connects, and makes sure that it is Riak who answers.
+/// Connects, and makes sure that it is Riak that answers.
 async fn greet(node: &Endpoint) -> Answer<Dialogue> {
     let mut dialogue = Dialogue::open(node).await?;
     let mut ping = Vec::new();

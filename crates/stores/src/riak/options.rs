@@ -1,4 +1,4 @@
-//! What a `riak:` URL can say.
+//! Options of a `riak:` URL.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const QUORUMS: [(&str, u32); 4] = [
     ("default", u32::MAX - 4),
 ];
 
-/// `URL options as (name, meaning)` of the entry.
+/// Options of the URL as (name, meaning), for the entry.
 pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("n", "replicas of each record: set on the bucket if it has another number; as the bucket has"),
     ("r", "replicas that must answer a get: a number, one, quorum, all; as the bucket has"),
@@ -41,7 +41,7 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("timeout", "longest time for a request and for an attempt to connect; 2s"),
 ];
 
-/// Whether a put says which values it replaces.
+/// Way in which a put tells the values that it replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vclock {
     /// A get of the vector clock before each put.
@@ -50,7 +50,7 @@ pub(super) enum Vclock {
     None,
 }
 
-/// How many replicas each request waits for; what is absent is the bucket's.
+/// Number of replicas that each request waits for; `None`: the bucket's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Quorums {
     pub r: Option<u32>,
@@ -60,7 +60,7 @@ pub(super) struct Quorums {
     pub pw: Option<u32>,
 }
 
-/// How to reach a cluster and what to ask of it.
+/// Address of a cluster, and what to ask of it.
 pub(super) struct RiakOptions {
     pub endpoints: Vec<Endpoint>,
     pub bucket_type: Option<String>,
@@ -68,16 +68,15 @@ pub(super) struct RiakOptions {
     /// Replicas that the bucket is to have.
     pub n: Option<u32>,
     pub quorums: Quorums,
-    /// Absent: as fits the bucket.
+    /// Way of puts; `None`: as fits the bucket.
     pub vclock: Option<Vclock>,
     pub backend: &'static str,
-    /// Milliseconds.
+    /// Time after which the node gives up, in ms.
     pub server_timeout: Option<u32>,
 }
 
-/// (Word, what a write survives that the backend has taken.) Bitcask and LevelDB hand a write to the
-/// system before they answer, and to the disk only if told to (`bitcask.sync.strategy = o_sync`,
-/// `leveldb.sync = on`).
+/// Words for backends, with what a write survives that the backend has taken. Bitcask and LevelDB hand a write to the system
+/// before they answer, and to the disk only if told to (`bitcask.sync.strategy = o_sync`, `leveldb.sync = on`).
 const BACKENDS: [(&str, Durability); 5] = [
     ("bitcask", Durability::ProcessKill),
     ("bitcask-sync", Durability::PowerLoss),
@@ -87,7 +86,7 @@ const BACKENDS: [(&str, Durability); 5] = [
 ];
 
 impl RiakOptions {
-    /// What `riak://host[:port][,host…][/[type/]bucket][?…]` says.
+    /// Takes the options from `riak://host[:port][,host…][/[type/]bucket][?…]`.
     ///
     /// # Errors
     /// [`StoreError::Url`]
@@ -128,14 +127,14 @@ impl RiakOptions {
         })
     }
 
-    /// What a write survives that the backend has taken, by the word of the URL.
+    /// Returns what a write survives that the backend has taken, by the word of the URL.
     pub fn backend_durability(&self) -> Durability {
         let known = BACKENDS.iter().find(|(word, _)| *word == self.backend);
         known.map_or(Durability::None, |(_, durability)| *durability)
     }
 }
 
-/// Bucket type and bucket.
+/// Returns bucket type and bucket.
 fn place(url: &StoreUrl) -> Result<(Option<String>, String), StoreError> {
     let parts: Vec<&str> = url.path().split('/').filter(|part| !part.is_empty()).collect();
     match parts[..] {
@@ -168,7 +167,7 @@ fn take_quorum(url: &mut StoreUrl, name: &'static str) -> Result<Option<u32>, St
     })
 }
 
-/// A quorum for people.
+/// Returns a quorum as a word, or as a number.
 pub(super) fn shown(quorum: u32) -> String {
     let word = QUORUMS.iter().find(|(_, number)| *number == quorum);
     word.map_or_else(|| quorum.to_string(), |(word, _)| (*word).to_owned())

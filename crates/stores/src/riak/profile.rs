@@ -1,4 +1,4 @@
-//! What a Riak cluster is and promises, read back from a node and from the properties of the bucket.
+//! Builds the profile of a Riak cluster, read back from a node and from the properties of the bucket.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub(super) async fn version(dialogue: &mut Dialogue) -> Answer<Option<String>> {
     Ok(info.server_version.map(|version| String::from_utf8_lossy(&version).into_owned()))
 }
 
-/// The properties of the bucket, with as many replicas as the URL asks for.
+/// Returns the properties of the bucket, after it has as many replicas as the URL asks for.
 pub(super) async fn bucket(
     dialogue: &mut Dialogue,
     options: &RiakOptions,
@@ -57,7 +57,7 @@ async fn properties(dialogue: &mut Dialogue, options: &RiakOptions) -> Answer<Rp
     Ok(told.props)
 }
 
-/// One request, and its answer if it has the code that it should have.
+/// Sends one request, and returns its answer if it has the code that it should have.
 async fn ask(
     dialogue: &mut Dialogue,
     request: &[u8],
@@ -76,15 +76,15 @@ fn not_understood(error: prost::DecodeError) -> RequestError {
         .losing_connection()
 }
 
-/// What puts do about vector clocks where the URL does not say: a bucket that keeps siblings would
-/// get one more with every put that has none.
+/// Returns what puts do about vector clocks where the URL does not say: a bucket that keeps siblings would get one more with
+/// every put that has none.
 pub(super) fn vclock(options: &RiakOptions, props: &RpbBucketProps) -> Vclock {
     let keeps_siblings = props.allow_mult == Some(true) && props.last_write_wins != Some(true);
     let fitting = if keeps_siblings { Vclock::Fetch } else { Vclock::None };
     options.vclock.unwrap_or(fitting)
 }
 
-/// What the cluster promises.
+/// Returns what the cluster promises.
 pub(super) fn of(
     options: &RiakOptions,
     props: &RpbBucketProps,

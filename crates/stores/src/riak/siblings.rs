@@ -1,4 +1,4 @@
-//! Which of a record's siblings counts.
+//! Chooses the sibling of a record that counts.
 //!
 //! Riak leaves that to the application. What kvdyno writes carries a stamp (kvdyno-core,
 //! `verify::stamp`) with the version, which grows with every write of a record, and the run that
@@ -8,14 +8,14 @@
 //!    tombstone, the record is deleted.
 //! 2. Of the siblings of that run the highest version counts; of the same version the one written last.
 //!
-//! Of a value without such a stamp (a record of several short fields has one in each field only, and
-//! values of less than 8 bytes have none) the one written last counts.
+//! Without such a stamp the value written last counts. (A record of several short fields has a stamp in each field
+//! only, and values of less than 8 bytes have none.)
 
 use kvdyno_core::verify::stamp::claim;
 
 use super::codec::{Contents, RiakContent};
 
-/// The value that counts; `None` if there is no such record, or it is deleted.
+/// Returns the value that counts; `None` if there is no such record, or it is deleted.
 pub(super) fn newest<'a>(contents: &Contents<'a>) -> Option<RiakContent<'a>> {
     let mut all = contents.clone();
     let first = all.next()?;

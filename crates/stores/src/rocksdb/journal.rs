@@ -1,6 +1,5 @@
-//! What RocksDB did in the background, from the events in its own log file (`LOG`): flushes and
-//! compactions, and where it slowed down or stopped writes until they had caught up.
-//! Format: <https://github.com/facebook/rocksdb/wiki/Logger>.
+//! Reads RocksDB's work in the background off the events in its own log file (`LOG`): flushes and compactions, and where it
+//! slowed down or stopped writes until they had caught up. Format: <https://github.com/facebook/rocksdb/wiki/Logger>.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -12,10 +11,10 @@ use serde_json::Value;
 
 /// Bytes at the beginning of the log that name the version.
 const HEAD: u64 = 4096;
-/// What stands before an event.
+/// Text before an event.
 const EVENT: &str = "EVENT_LOG_v1 ";
 
-/// Reads which RocksDB has opened a folder: it begins a log with its version. The C interface does not tell it.
+/// Reads which version of RocksDB has opened a folder: its log begins with that. The C interface does not tell it.
 pub(super) fn version(folder: &Path) -> Option<String> {
     let mut head = Vec::new();
     std::fs::File::open(folder.join("LOG")).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
@@ -24,14 +23,14 @@ pub(super) fn version(folder: &Path) -> Option<String> {
     rest.split_whitespace().next().map(str::to_owned)
 }
 
-/// Work that ended or was told since a moment. A log that cannot be read tells nothing.
+/// Returns work that ended or was told since a moment. A log that cannot be read tells nothing.
 pub(super) fn work_since(folder: &Path, since: SystemTime) -> Vec<Work> {
     let mut work = work_in(&end_of_log(&folder.join("LOG")).unwrap_or_default(), SystemTime::now());
     work.retain(|work| work.to >= since);
     work
 }
 
-/// `now`: what is under way still goes on until then.
+/// Returns the work of a log. `now`: work under way still goes on until then.
 fn work_in(log: &str, now: SystemTime) -> Vec<Work> {
     let mut work = Vec::new();
     let mut begun: HashMap<(u64, &'static str), SystemTime> = HashMap::new();
@@ -62,7 +61,7 @@ fn work_in(log: &str, now: SystemTime) -> Vec<Work> {
     work
 }
 
-/// What begins or ends (`true`) with an event.
+/// Returns the work that an event is of, and `true` if it ends with the event, `false` if it begins.
 fn known(event: &str) -> Option<(&'static str, bool)> {
     Some(match event {
         "compaction_started" => ("compaction", false),
@@ -73,7 +72,7 @@ fn known(event: &str) -> Option<(&'static str, bool)> {
     })
 }
 
-/// `Stalling writes because …`, `Stopping writes because …`.
+/// Reads `Stalling writes because …`, `Stopping writes because …`.
 fn held_up(line: &str) -> Option<String> {
     for (words, what) in
         [("Stalling writes", "writes slowed down"), ("Stopping writes", "writes stopped")]

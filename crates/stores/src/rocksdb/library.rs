@@ -12,7 +12,7 @@ use crate::shared_library;
 const VARIABLE: &str = "KVDYNO_ROCKSDB";
 /// Name of the file, which versions follow.
 const NAME: &str = "librocksdb.so";
-/// Functions that are named of a library that lacks more.
+/// Number of functions that an error names of a library that lacks more.
 const NAMED: usize = 3;
 
 /// Reason why there is no RocksDB to call.
@@ -24,7 +24,7 @@ pub enum LibraryError {
     /// A library cannot be loaded.
     #[error("librocksdb cannot be loaded: {problem}")]
     Unloadable {
-        /// What the dynamic linker says, which names the file.
+        /// Message of the dynamic linker, which names the file.
         problem: String,
     },
     /// A library is no RocksDB, or one that is too old or too new.
@@ -75,7 +75,7 @@ impl Library {
     }
 }
 
-/// Files to try, in order.
+/// Returns the files to try, in order.
 fn candidates(named: Option<&OsStr>, system: impl Fn() -> Vec<PathBuf>) -> Vec<PathBuf> {
     match named {
         Some(named) => vec![PathBuf::from(named)],
@@ -84,8 +84,8 @@ fn candidates(named: Option<&OsStr>, system: impl Fn() -> Vec<PathBuf>) -> Vec<P
     }
 }
 
-/// Libraries with a version in their names, the newest first: a system without what is needed to build with
-/// RocksDB has no other ones.
+/// Returns libraries with a version in their names, the newest first: a system without the files for building with RocksDB
+/// has no other ones.
 fn system_libraries() -> Vec<PathBuf> {
     let arch = std::env::consts::ARCH;
     let own = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
@@ -107,7 +107,7 @@ fn in_folder(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(|path| version(path).is_some()).collect()
 }
 
-/// Paths in the cache of the linker, which are texts that end with a zero byte.
+/// Returns the paths in the cache of the linker, which are texts that end with a zero byte.
 fn in_cache(cache: &[u8]) -> Vec<PathBuf> {
     let texts = cache.split(|byte| *byte == 0).filter(|text| text.starts_with(b"/"));
     let paths = texts.filter_map(|text| std::str::from_utf8(text).ok()).map(PathBuf::from);

@@ -1,6 +1,5 @@
-//! What RocksDB counts, as figures of a phase: how often its block cache and its bloom filter spared
-//! a read, and how many blocks a get had to read. Only with the option `statistics`, for counting costs
-//! time.
+//! Turns RocksDB's counters into figures of a phase: how often its block cache and its bloom filter spared a read, and how
+//! many blocks a get had to read. Only with the option `statistics`, for counting costs time.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -24,7 +23,7 @@ fn read(text: &str) -> Tickers {
 pub(super) struct Told(Mutex<Tickers>);
 
 impl Told {
-    /// What has been counted since this was last asked, from the text of RocksDB's statistics.
+    /// Returns the figures of what was counted since the last call, from the text of RocksDB's statistics.
     pub(super) fn figures(&self, text: &str) -> Vec<Figure> {
         let now = read(text);
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -26,7 +26,7 @@ impl Trial<RocksStore> {
         now(self.store.figures());
     }
 
-    /// What is counted while records are read, or absent ones asked for.
+    /// Returns the figures of reads of records, or of absent ones.
     fn count(&mut self, gets: u32, there: bool) -> Vec<Figure> {
         self.get(gets, there);
         now(self.store.figures())

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kvdyno_core::ground::random::{GOLDEN, mix64};
 use kvdyno_core::store::OperationId;
 
-/// What is drawn for; each has draws of its own.
+/// Purpose of a draw; each has draws of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(super) enum Purpose {
@@ -38,13 +38,13 @@ pub(super) struct Chance {
 }
 
 impl Chance {
-    /// The same request's draws for another of its records.
+    /// Returns the same request's draws for another of its records.
     pub(super) fn of_record(mut self, record: usize) -> Chance {
         self.record = record as u64;
         self
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub(super) fn draw(&self, purpose: Purpose) -> u64 {
         let place = u64::from(self.operation.phase) << 16 | u64::from(self.operation.group);
         [purpose as u64, place, self.operation.id, self.request, self.record]
@@ -52,17 +52,17 @@ impl Chance {
             .fold(self.seed, |state, part| mix64((state ^ part).wrapping_add(GOLDEN)))
     }
 
-    /// True for one in `n`; never if `n` is 0.
+    /// Returns true for one in `n`; never if `n` is 0.
     pub(super) fn hits(&self, purpose: Purpose, n: u64) -> bool {
         n != 0 && self.draw(purpose).is_multiple_of(n)
     }
 
-    /// From 0 to below 1.
+    /// Returns a number from 0 to below 1.
     fn fraction(&self, purpose: Purpose) -> f64 {
         (self.draw(purpose) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A service time whose mean is `mean`.
+    /// Returns a service time whose mean is `mean`.
     pub(super) fn service_time(&self, mean: Duration, spread: Spread) -> Duration {
         if mean.is_zero() {
             return mean;
@@ -81,12 +81,12 @@ impl Chance {
     }
 }
 
-/// How service times are spread around their mean.
+/// Distribution of service times around their mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spread {
     Constant,
     Exponential,
-    /// With standard deviation 1 of the logarithm.
+    /// Log-normal, with standard deviation 1 of the logarithm.
     LogNormal,
 }
 

@@ -1,4 +1,4 @@
-//! What `sim:` did wrong on purpose, to be compared with what kvdyno found.
+//! Logs what `sim:` did wrong on purpose, to be compared with what kvdyno found.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,7 +10,7 @@ use kvdyno_core::store::OperationId;
 /// Entries kept in memory; a file takes all.
 const KEPT: usize = 4_000_000;
 
-/// A thing done wrong on purpose.
+/// Thing done wrong on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Imperfection {
     /// The request began in the stall and waited until its end.
@@ -44,7 +44,7 @@ pub enum Imperfection {
 }
 
 impl Imperfection {
-    /// The word in the log file.
+    /// Returns its word in the log file.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ impl Imperfection {
 /// One imperfection.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogEntry {
-    /// What was done wrong.
+    /// Kind of what was done wrong.
     pub kind: Imperfection,
     /// The operation: for [`Imperfection::Lose`] and [`Imperfection::Resurrect`] the write undone.
     pub operation: OperationId,
@@ -93,7 +93,7 @@ struct Inner {
 
 static NAMED: Mutex<BTreeMap<String, Arc<SimLog>>> = Mutex::new(BTreeMap::new());
 
-/// The log of the store opened with `name=NAME` in this process; the newest if there were several.
+/// Returns the log of the store opened with `name=NAME` in this process; the newest if there were several.
 #[must_use]
 pub fn log_named(name: &str) -> Option<Arc<SimLog>> {
     NAMED.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
@@ -136,13 +136,13 @@ impl SimLog {
         inner.unwritten += u64::from(missed);
     }
 
-    /// The first 4,000,000 imperfections so far.
+    /// Returns the first 4,000,000 imperfections so far.
     #[must_use]
     pub fn entries(&self) -> Vec<LogEntry> {
         self.inner().entries.clone()
     }
 
-    /// Imperfections that neither the file nor the memory took.
+    /// Returns the number of imperfections that neither the file nor the memory took.
     #[must_use]
     pub fn unwritten(&self) -> u64 {
         self.inner().unwritten

@@ -32,7 +32,7 @@ use crate::url::StoreUrl;
 
 pub use self::log::{Imperfection, LogEntry, SimLog, log_named};
 
-/// What `kvdyno stores` says of it.
+/// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
     schemes: &["sim"],
     name: "sim",
@@ -93,7 +93,7 @@ impl SimStore {
         Ok(SimStore { shared: Arc::new(shared) })
     }
 
-    /// What was done wrong.
+    /// Returns the log of what was done wrong.
     #[must_use]
     pub fn log(&self) -> Arc<SimLog> {
         Arc::clone(&self.shared.log)
@@ -171,7 +171,7 @@ struct Request {
     chance: Chance,
 }
 
-/// What becomes of a write that timed out.
+/// Outcome of a write that timed out.
 #[derive(Clone, Copy)]
 enum Effect {
     Now,
@@ -211,7 +211,7 @@ impl SimClient {
         Ok(Request { begun, chance })
     }
 
-    /// As [`SimClient::begin_request`]; the read may time out.
+    /// Begins a request like [`SimClient::begin_request`]; the read may time out.
     fn begin_read(&mut self, key: &[u8]) -> Answer<Request> {
         let request = self.begin_request(key)?;
         let settings = &self.shared.settings;
@@ -223,7 +223,7 @@ impl SimClient {
         Ok(request)
     }
 
-    /// If this write is to time out: what becomes of it. Logs that for each key.
+    /// Returns the outcome of this write if it is to time out, and logs it for each key.
     fn timeout_effect<'k>(
         &self,
         request: &Request,
@@ -242,7 +242,7 @@ impl SimClient {
         Some(effect)
     }
 
-    /// The answer to a write that timed out, when its time is over.
+    /// Returns the answer to a write that timed out, when its time is over.
     fn give_up<T>(&self, request: &Request) -> Answer<T> {
         wait_until(request.begun + self.shared.settings.timeout_after);
         Err(RequestError::indeterminate(ErrorClass::Timeout, "timed out on purpose"))
@@ -263,7 +263,7 @@ impl SimClient {
         result
     }
 
-    /// How long versions written over are kept, if they may be asked for.
+    /// Returns how long versions written over are kept, if they may be asked for.
     fn keep(&self) -> Option<Duration> {
         let settings = &self.shared.settings;
         (settings.stale != 0).then_some(settings.stale_age)

@@ -1,4 +1,4 @@
-//! Which imperfections a `sim:` URL asks for.
+//! Takes the imperfections that a `sim:` URL asks for.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("durability", "what is declared: none (default), process or power"),
 ];
 
-/// An option does nothing without the one that it belongs to.
+/// Options that do nothing without another one, and that one.
 const BELONGS: [(&str, &str); 9] = [
     ("slower", "service"),
     ("spread", "service"),
@@ -52,7 +52,7 @@ const BELONGS: [(&str, &str); 9] = [
     ("late", "timeout"),
 ];
 
-/// How the store is imperfect. Numbers are "one in N"; 0 is never.
+/// Imperfections of the store. Numbers are "one in N"; 0 is never.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) service: Duration,
@@ -150,7 +150,7 @@ impl Settings {
     }
 }
 
-/// What is declared, by `consistency` or by `staleness`.
+/// Takes the declared consistency, by `consistency` or by `staleness`.
 fn take_consistency(url: &mut StoreUrl) -> Result<Consistency, StoreError> {
     let choices = [
         ("eventual", Consistency::Eventual),

@@ -1,7 +1,7 @@
 //! Options that URLs of other clients have: known by name, so that a URL copied from an application is
 //! refused with what to write here instead, and never with a likely name that means something else.
 
-/// Names without `-` and `_`, in lower case, and what to write instead.
+/// Names of options without `-` and `_`, in lower case, and what to write instead.
 const NAMES: [(&[&str], &str); 21] = [
     (
         &["retrywrites", "retryreads", "maxretries", "retryonerror", "retryontimeout"],
@@ -111,7 +111,7 @@ const NAMES: [(&[&str], &str); 21] = [
     ),
 ];
 
-/// What to write in place of an option of this name, if it is one of another client.
+/// Returns what to write in place of an option of this name, if it is one of another client.
 pub(super) fn advice(name: &str) -> Option<&'static str> {
     let plain: String = name.chars().filter(|c| !"-_".contains(*c)).collect();
     let plain = plain.to_ascii_lowercase();

@@ -1,19 +1,19 @@
-//! URLs of stores that are made of others: `cache(memcached://h1, redis://h2)?ttl=10s`. The part in
+//! Reads URLs of stores that are made of others: `cache(memcached://h1, redis://h2)?ttl=10s`. The part in
 //! parentheses is a list of whole URLs, each with options of its own.
 
-/// What is written `NAME(LIST)` or `NAME(LIST)?options`.
+/// Parts of a text `NAME(LIST)` or `NAME(LIST)?options`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Nested<'a> {
     pub(super) scheme: &'a str,
     pub(super) members: Vec<&'a str>,
-    /// After the `?`; may be empty.
+    /// Options after the `?`; may be empty.
     pub(super) query: &'a str,
 }
 
 /// Takes such a text apart; `None` if it is not of this form.
 ///
 /// # Errors
-/// What is wrong and what to do.
+/// The [`super::Problem`]: what is wrong and what to do.
 pub(super) fn parse(text: &str) -> Option<Result<Nested<'_>, super::Problem>> {
     let (scheme, rest) = text.split_once('(')?;
     if !super::is_scheme(scheme) {
@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str) -> Option<Result<Nested<'_>, super::Problem>> {
     Some(Ok(Nested { scheme, members: members(&rest[..end]), query }))
 }
 
-/// Where the parenthesis that was opened before `text` is closed.
+/// Returns the position of the parenthesis that closes the one before `text`.
 fn closing(text: &str) -> Option<usize> {
     let mut open = 1_u32;
     for (at, c) in text.char_indices() {
@@ -67,7 +67,7 @@ fn members(list: &str) -> Vec<&str> {
     members
 }
 
-/// `redis://…`, `lmdb:PATH`, `map:` or `cache(…`, and not `host:6379`.
+/// Returns true for `redis://…`, `lmdb:PATH`, `map:` or `cache(…`, and not for `host:6379`.
 fn begins_store(text: &str) -> bool {
     let end = text.find([':', '(', ',', '/', '?', '@']).unwrap_or(text.len());
     let (word, rest) = text.split_at(end);

@@ -1,5 +1,5 @@
-//! Pieces of a URL: hosts with ports, and percent-encoding. Everything here says what is wrong in words that
-//! hold nothing of the URL, for it could be a piece of a password.
+//! Reads pieces of a URL: hosts with ports, and percent-encoding. Every error here says what is wrong in words that hold
+//! nothing of the URL, for it could be a piece of a password.
 
 use std::net::Ipv6Addr;
 
@@ -7,10 +7,10 @@ use kvdyno_core::redact;
 
 use super::UrlHost;
 
-/// What is wrong, and what to do.
+/// Description of what is wrong, and advice what to do.
 pub(super) type Problem = (&'static str, &'static str);
 
-/// How a password is written that holds what would cut a URL.
+/// Advice on passwords that hold characters which would cut a URL.
 pub(super) const ESCAPES: &str = "in a password (and everywhere else that it cuts nothing) write `@` as `%40`, `/` as `%2F`, \
      `?` as `%3F`, `#` as `%23`, `&` as `%26`, `:` as `%3A`, `%` as `%25`";
 
@@ -60,7 +60,7 @@ fn is_bare_ipv6(text: &str) -> bool {
     is_address(text) || text.rsplit_once(':').is_some_and(|(address, _)| is_address(address))
 }
 
-/// Whether a text that is no URL can be shown: nothing in it may be a password, wherever it was cut.
+/// Returns true if a text that is no URL can be shown: nothing in it may be a password, wherever it was cut.
 pub(super) fn holds_no_secret(text: &str) -> bool {
     if text.contains(['@', '(']) || redact::redact(text) != text {
         return false;
@@ -83,7 +83,7 @@ pub(super) fn decode(part: &str) -> Result<String, Problem> {
     percent_decode(part).ok_or(("bad percent-encoding", ADVICE))
 }
 
-/// `None` if a `%` is not followed by two hexadecimal digits, or the bytes are not UTF-8.
+/// Decodes percent-encoded bytes; `None` if a `%` is not followed by two hexadecimal digits, or the bytes are not UTF-8.
 fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -1,4 +1,4 @@
-//! What URLs mean, what is refused, and that no password is ever shown.
+//! Tests what URLs mean, what is refused, and that no password is ever shown.
 
 use kvdyno_core::ground::random::Random;
 

@@ -1,5 +1,5 @@
-//! As much of X.509 as is needed to take a certificate that was named by the user: its fingerprint, its
-//! version, and the key that proves that the server has it. Chains and names are webpki's business.
+//! Reads as much of X.509 as is needed to take a certificate that was named by the user: its fingerprint, its version, and
+//! the key that proves that the server has it. Chains and names are webpki's business.
 
 use std::fmt::Write;
 
@@ -9,20 +9,20 @@ use tokio_rustls::rustls::crypto::WebPkiSupportedAlgorithms;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::{CertificateError, DigitallySignedStruct, Error};
 
-/// DER's tags.
+/// Tag of a sequence in DER.
 const SEQUENCE: u8 = 0x30;
 const BIT_STRING: u8 = 0x03;
-/// `[0]`: the version, which version 1 leaves out.
+/// Tag `[0]` of the version, which version 1 leaves out.
 const VERSION: u8 = 0xa0;
 
-/// SHA-256 of the whole certificate, as `openssl x509 -fingerprint -sha256` prints it.
+/// Returns the SHA-256 of the whole certificate, as `openssl x509 -fingerprint -sha256` prints it.
 pub(super) fn fingerprint(certificate: &CertificateDer<'_>) -> [u8; 32] {
     let mut bytes = [0; 32];
     bytes.copy_from_slice(digest(&SHA256, certificate).as_ref());
     bytes
 }
 
-/// As 64 hexadecimal digits.
+/// Returns the bytes as hexadecimal digits, two for each: 64 for a fingerprint.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -45,12 +45,12 @@ pub(super) fn read_fingerprint(text: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-/// Whether the certificate leaves its version out.
+/// Returns true if the certificate leaves its version out.
 pub(super) fn is_of_version_1(certificate: &CertificateDer<'_>) -> bool {
     to_be_signed(certificate).is_some_and(|fields| fields.first() != Some(&VERSION))
 }
 
-/// Whether the server that shows this certificate has its key.
+/// Verifies that the server that shows this certificate has its key.
 ///
 /// # Errors
 /// If it has not, or the key is of a kind that is not known.
@@ -72,7 +72,7 @@ pub(super) fn verify(
     if proven { Ok(HandshakeSignatureValid::assertion()) } else { Err(bad) }
 }
 
-/// The identifier of the key's kind and the key's bits.
+/// Returns the identifier of the key's kind and the key's bits.
 fn public_key<'a>(certificate: &'a CertificateDer<'_>) -> Option<(&'a [u8], &'a [u8])> {
     let mut fields = to_be_signed(certificate)?;
     if fields.first() == Some(&VERSION) {
@@ -89,13 +89,13 @@ fn public_key<'a>(certificate: &'a CertificateDer<'_>) -> Option<(&'a [u8], &'a 
     Some((kind, key))
 }
 
-/// The fields of what the authority has signed.
+/// Returns the fields of what the authority has signed.
 fn to_be_signed<'a>(certificate: &'a CertificateDer<'_>) -> Option<&'a [u8]> {
     let (whole, _) = take(certificate, SEQUENCE)?;
     Some(take(whole, SEQUENCE)?.0)
 }
 
-/// The content of the first element, which must have this tag, and what follows it.
+/// Returns the content of the first element, which must have this tag, and what follows it.
 fn take(input: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&first, rest) = input.split_first()?;
     let (&length, rest) = rest.split_first()?;

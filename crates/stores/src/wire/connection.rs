@@ -1,9 +1,9 @@
 //! A connection and the requests in flight on it: encoded requests leave in one write, answers
 //! come in one read and go to the clients in the order of the requests.
 //!
-//! What happens when it ends is the point of this file. Whatever the cause, each request in flight
-//! is answered: a read as failed, a write as indeterminate, unless not one of its bytes had left the
-//! output; then it is surely failed. The next request makes one attempt to connect again.
+//! The end of a connection is the point of this file. Whatever the cause, each request in flight is answered: a read as
+//! failed, a write as indeterminate, unless not one of its bytes had left the output; then it is surely failed. The next
+//! request makes one attempt to connect again.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -21,16 +21,16 @@ use super::input::Input;
 use super::stream::Stream;
 use super::{LARGEST_ANSWER, MalformedAnswer, Protocol};
 
-/// Whether a request can change the store.
+/// Effect of a request on the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// It cannot.
+    /// It cannot change the store.
     Read,
-    /// It can.
+    /// It can change the store.
     Write,
 }
 
-/// An answer that has come and was not yet read by its client.
+/// Answer that has come and was not yet read by its client.
 #[derive(Clone, Copy)]
 pub(super) struct Arrived<R> {
     pub(super) reply: R,
@@ -52,14 +52,14 @@ enum State<R> {
     Failed(RequestError),
 }
 
-/// A request whose answer has not come.
+/// Request whose answer has not come.
 struct Flight {
     slot: u32,
     ticket: u32,
-    /// Replies that make up its answer.
+    /// Number of replies that make up its answer.
     parts: u32,
     effect: Effect,
-    /// Bytes put out on this connection before it.
+    /// Number of bytes put out on this connection before it.
     begins: u64,
     sent: Nanos,
 }
@@ -81,27 +81,27 @@ pub(crate) struct Connection<P: Protocol> {
     /// Encoded requests, of which `written` bytes have left.
     output: Vec<u8>,
     written: usize,
-    /// Bytes that left before those in `output`.
+    /// Number of bytes that left before those in `output`.
     written_before: u64,
-    /// TLS may still hold bytes back.
+    /// True if TLS may still hold bytes back.
     unflushed: bool,
     input: Input,
-    /// Answers in `input` that clients have still to read.
+    /// Number of answers in `input` that clients have still to read.
     unclaimed: usize,
     progress: P::Progress,
-    /// When the requests since the last `poll` were made; one clock reading serves them all.
+    /// Time at which the requests since the last `poll` were made; one clock reading serves them all.
     batch: Option<Nanos>,
     deadline: Deadline,
-    /// Requests have failed since clients were last polled.
+    /// True if requests have failed since clients were last polled.
     failures: bool,
-    /// Requests made in all.
+    /// Number of requests made in all.
     requests: u64,
-    /// Requests for which no connection could be had.
+    /// Number of requests for which no connection could be had.
     refused: u64,
 }
 
 impl<P: Protocol> Connection<P> {
-    /// A connection that the first request opens.
+    /// Returns a connection that the first request opens.
     pub(super) fn closed(protocol: P, slots: usize) -> Self {
         Connection {
             peer: protocol.peer(),
@@ -125,13 +125,13 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
-    /// A connection over `stream`, which is ready for requests.
+    /// Returns a connection over `stream`, which is ready for requests.
     pub(super) fn open(protocol: P, stream: Stream, slots: usize) -> Self {
         Connection { line: Line::Open(stream), ..Connection::closed(protocol, slots) }
     }
 
-    /// Requests sent since it was made, whatever became of them, and those that went to nobody, for no
-    /// connection could be had.
+    /// Returns the number of requests sent since it was made, whatever became of them, and of those that were sent to no
+    /// server, for no connection could be had.
     pub(super) fn requests(&self) -> (u64, u64) {
         (self.requests - self.refused, self.refused)
     }
@@ -163,7 +163,7 @@ impl<P: Protocol> Connection<P> {
         self.flights.push_back(Flight { slot, ticket, parts, effect, begins, sent });
     }
 
-    /// Out of the way of requests: what opens a connection takes kilobytes of stack before it is boxed.
+    /// Begins to open a connection, out of the way of requests: opening takes kilobytes of stack before it is boxed.
     #[cold]
     #[inline(never)]
     fn begin_opening(&mut self) {
@@ -176,13 +176,13 @@ impl<P: Protocol> Connection<P> {
         self.line = Line::Opening(Box::pin(self.protocol.open()));
     }
 
-    /// The client's request has no answer yet.
+    /// Returns true if the client's request has no answer yet.
     pub(super) fn is_waiting(&self, slot: usize) -> bool {
         matches!(self.slots[slot].state, State::Waiting)
     }
 
-    /// The answer to the client's request, once it is there. Its bytes, in [`Connection::bytes`],
-    /// are to be read before the connection is polled again.
+    /// Returns the answer to the client's request, once it is there. Its bytes, in [`Connection::bytes`], are to be read
+    /// before the connection is polled again.
     pub(super) fn claim(&mut self, slot: usize) -> Option<Answer<Arrived<P::Reply>>> {
         let state = &mut self.slots[slot].state;
         match state {
@@ -200,12 +200,12 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
-    /// All bytes of an answer.
+    /// Returns all bytes of an answer.
     pub(super) fn bytes(&self, arrived: &Arrived<P::Reply>) -> &[u8] {
         self.input.at(arrived.start, arrived.length)
     }
 
-    /// The client no longer waits for its request's answer, which is dropped when it comes.
+    /// Drops the answer of a client that no longer waits for it, when it comes.
     pub(super) fn abandon(&mut self, slot: usize) {
         let old = std::mem::replace(&mut self.slots[slot].state, State::Idle);
         if matches!(old, State::Arrived(_)) {
@@ -213,12 +213,12 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
-    /// Clients that wait for an answer.
+    /// Returns the number of clients that wait for an answer.
     fn waiting(&self) -> usize {
         self.slots.iter().filter(|slot| matches!(slot.state, State::Waiting)).count()
     }
 
-    /// Requests in flight for whose answer a client waits.
+    /// Returns the number of requests in flight for whose answer a client waits.
     fn awaited(&self) -> usize {
         let awaited = |flight: &&Flight| {
             let slot = &self.slots[flight.slot as usize];
@@ -227,7 +227,7 @@ impl<P: Protocol> Connection<P> {
         self.flights.iter().filter(awaited).count()
     }
 
-    /// Writes what is to be written and reads what has come. `true` if a client has an answer.
+    /// Writes what is to be written and reads what has come. Returns `true` if a client has an answer.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> bool {
         debug_assert!(
             self.awaited() == self.waiting(),
@@ -295,7 +295,7 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
-    /// `Ok(false)` only when there is nothing to do until the context is woken.
+    /// Writes and reads. Returns `Ok(false)` only when there is nothing to do until the context is woken.
     fn exchange(&mut self, context: &mut Context<'_>) -> Result<bool, End> {
         self.write(context)?;
         if self.read(context)? {
@@ -313,7 +313,7 @@ impl<P: Protocol> Connection<P> {
         Ok(false)
     }
 
-    /// What is said of the oldest request, which was not answered in time.
+    /// Returns the message about the oldest request, which was not answered in time.
     #[cold]
     fn overdue(&self) -> String {
         let begins = |flight: &Flight| flight.begins;
@@ -368,7 +368,7 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
-    /// Gives whole answers to their clients. `true` if there was one.
+    /// Gives whole answers to their clients. Returns `true` if there was one.
     fn deliver(&mut self) -> Result<bool, End> {
         let mut delivered = false;
         while let Some(flight) = self.flights.front() {
@@ -405,7 +405,7 @@ impl<P: Protocol> Connection<P> {
     }
 }
 
-/// Such as `100 MB`.
+/// Returns a size in words, such as `100 MB`.
 fn size_text(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} bytes"),
@@ -414,7 +414,7 @@ fn size_text(bytes: u64) -> String {
     }
 }
 
-/// Why a connection ended.
+/// Reason why a connection ended.
 struct End {
     class: ErrorClass,
     message: String,

@@ -12,7 +12,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// A timer that is set to when the oldest request in flight at that time was to be given up.
 pub(super) struct Deadline {
     sleep: Pin<Box<Sleep>>,
-    /// Who is woken when it goes off; `None` while it is not set.
+    /// Task that is woken when the timer goes off; `None` while it is not set.
     waker: Option<Waker>,
 }
 
@@ -21,8 +21,8 @@ impl Deadline {
         Deadline { sleep: Box::pin(sleep_until(Instant::now())), waker: None }
     }
 
-    /// Sees to it that `context` is woken at `due` or earlier. `true` if the timer has gone off:
-    /// look whether a request is overdue, and then call this again.
+    /// Sees to it that `context` is woken at `due` or earlier. Returns `true` if the timer has gone off: look whether a
+    /// request is overdue, and then call this again.
     pub(super) fn watch(&mut self, context: &mut Context<'_>, due: Nanos) -> bool {
         let known = match &self.waker {
             Some(waker) => waker.will_wake(context.waker()),

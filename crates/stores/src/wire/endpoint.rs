@@ -1,4 +1,4 @@
-//! Where a server is and how it is reached: address, TLS, time allowed.
+//! The address of a server and the way to reach it: host and port, TLS, time allowed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -74,13 +74,13 @@ impl ReachOptions {
         self.timeout
     }
 
-    /// The files to use, if TLS was asked for.
+    /// Returns the files to use, if TLS was asked for.
     #[cfg(feature = "etcd")]
     pub(crate) fn tls(&self) -> Option<&TlsFiles> {
         self.tls.as_ref()
     }
 
-    /// The servers that the URL names, in its order. Call when the URL's options are finished.
+    /// Returns the servers that the URL names, in its order. Call when the URL's options are finished.
     ///
     /// # Errors
     /// [`StoreError::Url`] if the URL names no server or one twice, or a file cannot be used.
@@ -106,8 +106,7 @@ impl ReachOptions {
         Ok(all)
     }
 
-    /// The one server that the URL names, or its socket on this machine. Call when the URL's options
-    /// are finished.
+    /// Returns the one server that the URL names, or its socket on this machine. Call when the URL's options are finished.
     ///
     /// # Errors
     /// [`StoreError::Url`] if the URL does not name exactly one server, or a file cannot be used.
@@ -136,7 +135,7 @@ impl ReachOptions {
     }
 }
 
-/// Whether a URL's path is that of a Unix socket: `redis+unix`, `memcached+unix`, `unix`.
+/// Returns true if a URL's path is that of a Unix socket: `redis+unix`, `memcached+unix`, `unix`.
 pub(crate) fn is_of_socket(url: &StoreUrl) -> bool {
     url.scheme().rsplit('+').next() == Some("unix")
 }
@@ -146,7 +145,7 @@ pub(crate) fn is_of_socket(url: &StoreUrl) -> bool {
 pub struct Endpoint {
     /// Name or address; of a Unix socket its path.
     host: String,
-    /// 0 for a Unix socket.
+    /// Port; 0 for a Unix socket.
     port: u16,
     timeout: Duration,
     tls: Option<Arc<ClientConfig>>,
@@ -154,8 +153,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// `timeout` bounds one attempt to connect, set-up of TLS and protocol included, and one
-    /// request.
+    /// Makes an endpoint. `timeout` bounds one attempt to connect, set-up of TLS and protocol included, and one request.
     ///
     /// # Errors
     /// One line for the user if a TLS file cannot be read or used.
@@ -170,25 +168,25 @@ impl Endpoint {
         Ok(Endpoint { host: host.into(), port, timeout, tls, trust })
     }
 
-    /// A Unix socket on this machine.
+    /// Returns a Unix socket on this machine.
     #[must_use]
     pub fn at_socket(path: impl Into<String>, timeout: Duration) -> Endpoint {
         Endpoint { host: path.into(), port: 0, timeout, tls: None, trust: Trust::default() }
     }
 
-    /// Another server that is reached in the same way.
+    /// Returns another server that is reached in the same way.
     #[must_use]
     pub fn beside(&self, host: impl Into<String>, port: u16) -> Endpoint {
         Endpoint { host: host.into(), port, ..self.clone() }
     }
 
-    /// Name or address, without brackets; of a Unix socket its path.
+    /// Returns name or address, without brackets; of a Unix socket its path.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Port; 0 for a Unix socket.
+    /// Returns the port; 0 for a Unix socket.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
@@ -198,26 +196,25 @@ impl Endpoint {
         self.port == 0
     }
 
-    /// What a result says of how servers' certificates were checked, where that is not usual, as (name,
-    /// value) of a setting.
+    /// Returns the setting, as (name, value), that tells how servers' certificates were checked; `None` where that is usual.
     pub(crate) fn disclosed(&self) -> Option<(String, String)> {
         let told = self.trust.disclosed().filter(|_| self.tls.is_some())?;
         Some(("tls".to_owned(), told.to_owned()))
     }
 
-    /// Longest time that a request, or an attempt to connect, may take.
+    /// Returns the longest time that a request, or an attempt to connect, may take.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// How TLS is spoken, if it is.
+    /// Returns the settings of TLS; `None` without it.
     #[cfg(feature = "cassandra")]
     pub(crate) fn tls(&self) -> Option<Arc<ClientConfig>> {
         self.tls.clone()
     }
 
-    /// `host:port`, or a socket's path, for messages.
+    /// Returns `host:port`, or a socket's path, for messages.
     #[must_use]
     pub fn name(&self) -> String {
         if self.is_socket() {

@@ -18,27 +18,27 @@ use super::Protocol;
 use super::connection::{Connection, Effect};
 use crate::placement::evenness;
 
-/// How many requests went to each member, over all connections of a store that have ended.
+/// Number of requests to each member, over all connections of a store that have ended.
 #[derive(Debug, Default)]
 pub(crate) struct Sent(Mutex<Requests>);
 
 /// Counts of requests.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
-    /// Those sent to each member; members that no connection knows are left out.
+    /// Number sent to each member; members that no connection knows are left out.
     sent: Vec<u64>,
-    /// Those that went to nobody, for no connection could be had.
+    /// Number sent to no member, for no connection could be had.
     refused: u64,
 }
 
 impl Requests {
-    /// Those sent to a member.
+    /// Returns the number sent to a member.
     pub(crate) fn to(&self, member: usize) -> u64 {
         self.sent.get(member).copied().unwrap_or(0)
     }
 
-    /// How even the requests are over servers, each with its count. While one of them takes no connection
-    /// that says nothing of how the keys are spread, and nobody is warned.
+    /// Returns the figures that tell how even the requests are over servers, each with its count. While one of them takes no
+    /// connection the counts say nothing of how the keys are spread, and nobody is warned.
     pub(crate) fn figures(&self, servers: &[(String, u64)], advice: &str) -> Vec<Figure> {
         let mut all = evenness::figures("requests", servers, advice);
         if self.refused > 0 {
@@ -49,12 +49,12 @@ impl Requests {
 }
 
 impl Sent {
-    /// The counts since this was last asked.
+    /// Returns the counts since the last call.
     pub(crate) fn take(&self) -> Requests {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// `counts`: of each member those sent and those refused.
+    /// Adds `counts`: the number sent and the number refused, of each member.
     fn add(&self, counts: impl Iterator<Item = (u64, u64)>) {
         let mut sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (member, (sent, refused)) in counts.enumerate() {
@@ -102,9 +102,8 @@ impl<P: Protocol> Transport for WireTransport<P> {
     }
 }
 
-/// Connects to each member that is marked to be, and gives the `slots` ends. The others, and those that
-/// cannot be reached, are tried with the first request to them. None that can be reached, or one
-/// that refuses us, is an error.
+/// Connects to each member that is marked to be, and returns the `slots` ends. The others, and those that cannot be reached,
+/// are tried with the first request to them. It is an error if none can be reached, or one refuses us.
 pub(crate) async fn open<P: Protocol>(
     members: Vec<(P, bool)>,
     slots: usize,
@@ -229,7 +228,7 @@ impl<P: Protocol> Link<P> {
         Gather { link: self, members, read: Some(read) }
     }
 
-    /// Members known by now.
+    /// Returns the number of members known by now.
     pub(crate) fn member_count(&self) -> usize {
         self.members.borrow().connections.len()
     }
@@ -334,7 +333,7 @@ impl<P: Protocol, R> Drop for Gather<'_, P, R> {
     }
 }
 
-/// The answer is well-formed, but is none that the request can have: requests and answers may be
+/// Returns the error for an answer that is well-formed, but is none that the request can have: requests and answers may be
 /// out of step, so the connection is given up.
 pub(crate) fn unexpected(effect: Effect) -> RequestError {
     const MESSAGE: &str = "an answer of a kind that the request cannot have";

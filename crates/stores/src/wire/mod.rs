@@ -1,6 +1,6 @@
-//! What the drivers with their own codecs share: one non-blocking connection that carries several
-//! clients of a worker thread at the least CPU per operation; or, for a store of several servers, one
-//! to each of its *members*, with the same clients on all of them.
+//! Shares between the drivers with their own codecs one non-blocking connection that carries several clients of a worker
+//! thread at the least CPU per operation; or, for a store of several servers, one to each of its *members*, with the same
+//! clients on all of them.
 //!
 //! A request is encoded straight into the output of a member's connection; the
 //! [`Transport`] writes all of it with one system call, reads with one, and finds whole answers; each client
@@ -52,17 +52,17 @@ pub(crate) use tls::{TlsFiles, Trust};
 /// bring several values.
 pub(crate) const LARGEST_ANSWER: usize = 1 << 30;
 
-/// The bytes are not an answer in the protocol; the connection is of no more use.
+/// Bytes that are not an answer in the protocol; the connection is of no more use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct MalformedAnswer(pub &'static str);
 
 /// A protocol whose answers come in the order of the requests.
 pub(crate) trait Protocol: 'static {
-    /// What is known of an answer once its end is found; positions count from its first byte.
+    /// An answer whose end is found; positions count from its first byte.
     type Reply: Copy;
 
-    /// How far the search for the end of an incomplete answer has come.
+    /// State of the search for the end of an incomplete answer.
     type Progress: Default;
 
     /// Looks for the end of an answer of `parts` replies that begins at the start of `input`.
@@ -73,17 +73,17 @@ pub(crate) trait Protocol: 'static {
         input: &[u8],
     ) -> Result<Option<(Self::Reply, usize)>, MalformedAnswer>;
 
-    /// An answer was found: from here on `progress` is that of the next one.
+    /// Goes on after an answer was found: from here on `progress` is that of the next one.
     fn go_on(progress: &mut Self::Progress) {
         *progress = Self::Progress::default();
     }
 
-    /// The server closes the connection after this answer; the next request needs a new one.
+    /// Returns true if the server closes the connection after this answer; the next request needs a new one.
     fn closes(_reply: &Self::Reply) -> bool {
         false
     }
 
-    /// Whom it talks to, for messages.
+    /// Returns the name of the server that it talks to, for messages.
     fn peer(&self) -> String;
 
     /// Longest time that a request may take.

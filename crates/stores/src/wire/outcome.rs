@@ -1,8 +1,8 @@
-//! What became of a write that travels in several pieces: the caller is told of it as a whole.
+//! Judges a write that travels in several pieces: the caller is told of it as a whole.
 
 use kvdyno_core::store::{Answer, Certainty, RequestError};
 
-/// Applied if every piece was, failed if surely none was, else it is not known. The first error
+/// Returns success if every piece was applied, failed if surely none was, else indeterminate. The first error
 /// gives class and message; a lost connection among the pieces is one of the whole.
 pub(crate) fn outcome_of_all(pieces: impl IntoIterator<Item = Answer<()>>) -> Answer<()> {
     let mut first: Option<RequestError> = None;

@@ -1,4 +1,4 @@
-//! Which servers TLS is spoken with: those of an authority, a certificate that was named, or any.
+//! Checks the servers that TLS is spoken with: those of an authority, a certificate that was named, or any.
 //!
 //! Certificates as people make them are often none for the web: X.509 version 1 (Redis' own
 //! `gen-test-certs.sh`), without the server's name, or their own authority (`openssl req -x509`). Such a one
@@ -25,7 +25,7 @@ use super::certificate;
 use crate::error::StoreError;
 use crate::url::StoreUrl;
 
-/// Which files TLS uses, and which servers it takes.
+/// Files that TLS uses, and the servers that it takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsFiles {
     /// Certificates (PEM) of the authorities to trust, or of servers themselves; without it the
@@ -35,11 +35,11 @@ pub struct TlsFiles {
     pub certificate: Option<PathBuf>,
     /// Private key (PEM) of `certificate`.
     pub key: Option<PathBuf>,
-    /// Which server certificates are taken.
+    /// Server certificates that are taken.
     pub trust: Trust,
 }
 
-/// Which server certificates are taken.
+/// Server certificates that are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
     /// Those of an authority, for the server's name; and those that stand in the authority's file.
@@ -74,7 +74,7 @@ impl Trust {
         }
     }
 
-    /// What the result says of it, where that is not the usual check.
+    /// Returns what the result says of the check; `None` where it is the usual one.
     pub(crate) fn disclosed(self) -> Option<&'static str> {
         match self {
             Trust::Authorities => None,
@@ -86,7 +86,7 @@ impl Trust {
     }
 }
 
-/// The check of servers' certificates, for a driver that speaks TLS by itself.
+/// Returns the check of servers' certificates, for a driver that speaks TLS by itself.
 ///
 /// # Errors
 /// One line for the user if the authorities' file cannot be read or used.
@@ -96,7 +96,7 @@ pub(crate) fn server_check(files: &TlsFiles) -> Result<Arc<dyn ServerCertVerifie
     Ok(Arc::new(ServerCheck::new(files, &provider)?))
 }
 
-/// How TLS is spoken.
+/// Returns the settings of TLS.
 ///
 /// # Errors
 /// One line for the user if a file cannot be read or used.
@@ -137,7 +137,7 @@ fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String
     Ok(certificates)
 }
 
-/// Decides about servers.
+/// Check of servers' certificates.
 #[derive(Debug)]
 struct ServerCheck {
     trust: Trust,
@@ -228,7 +228,7 @@ impl ServerCertVerifier for ServerCheck {
     }
 }
 
-/// What is wrong with a server's certificate, in words.
+/// Describes what is wrong with a server's certificate.
 fn problem(certificate: &CertificateDer<'_>, error: &Error) -> String {
     if certificate::is_of_version_1(certificate) {
         return "its certificate is one of X.509 version 1, which names no server".to_owned();

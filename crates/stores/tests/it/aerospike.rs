@@ -71,7 +71,7 @@ mod real {
         assert!(figures[0].detail.contains(", up for "), "{figures:?}");
     }
 
-    /// As many clients as the published runs have, all at once on one worker.
+    /// There are as many clients as the published runs have, all at once on one worker.
     #[test]
     fn no_client_waits_for_the_connection_of_another() {
         let Some(mut testbed) = up("aerospike") else { return };

@@ -17,7 +17,7 @@ async fn connect(store: &CacheStore) -> Cached {
     Single::new(store.connect(1).await.unwrap())
 }
 
-/// What was noticed of the clients that are done.
+/// Returns a figure of what the clients that are done have noticed.
 fn figure(figures: &[Figure], name: &str) -> f64 {
     figures.iter().find(|figure| figure.name == name).unwrap_or_else(|| panic!("{name}")).value
 }

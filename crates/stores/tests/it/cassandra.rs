@@ -23,7 +23,7 @@ use scylla::client::session_builder::SessionBuilder;
 
 type Cassandra = Single<CassandraClient, NoTransport>;
 
-/// Longest wait for what happens soon on a machine at rest.
+/// Longest wait for a step that is short on a machine at rest.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -48,7 +48,7 @@ async fn refusal(url: &str) -> RequestError {
     store(url).connect(1).await.err().unwrap_or_else(|| panic!("{url} was opened"))
 }
 
-/// The error of a request as (certainty, class).
+/// Returns the error of a request as (certainty, class).
 fn judged<T: std::fmt::Debug>(answer: Answer<T>) -> (Certainty, ErrorClass) {
     let error = answer.unwrap_err();
     (error.certainty, error.class)
@@ -84,7 +84,7 @@ fn one_node() {
     run(a_killed_server_keeps_what_it_acknowledged(&plain, &mut testbed));
 }
 
-/// As a whole they are a store like any other.
+/// Checks that a cache and the cluster behind it, as a whole, are a store like any other.
 fn memcached_in_front(url: &str) {
     let cache = MemcachedServer::start(MemcachedSettings::default()).unwrap();
     for mode in ["aside", "through"] {
@@ -276,7 +276,7 @@ async fn eventually_put(cassandra: &mut Cassandra, key: &str) {
     }
 }
 
-/// What became of writes of records that were each written once.
+/// Outcomes of writes of records that were each written once.
 #[derive(Default)]
 struct Written {
     acknowledged: RefCell<Vec<String>>,
@@ -330,7 +330,7 @@ async fn write_during(
     tokio::join!(all, disturb);
 }
 
-/// Every acknowledged write is there, and none that surely failed.
+/// Checks that every acknowledged write is there, and none that surely failed.
 async fn account_for(cassandra: &mut Cassandra, written: &Written) {
     let acknowledged = written.acknowledged.borrow().clone();
     for key in &acknowledged {

@@ -51,7 +51,7 @@ fn sim_without_imperfections_keeps_every_promise() {
     assert!(store.log().entries().is_empty());
 }
 
-/// The promise that a store breaks.
+/// Returns the promise that a store breaks.
 fn broken<S: Store>(store: &S) -> &'static str {
     match conformance(store) {
         Ok(report) => panic!("it conforms:\n{report}"),
@@ -160,7 +160,7 @@ fn a_store_that_forgets_when_it_is_closed_fails_reopening() {
     assert!(failure.detail.contains("is gone"), "{failure}");
 }
 
-/// What is wrong with a [`Broken`] store.
+/// Flaw of a [`Broken`] store.
 #[derive(Clone, Copy, PartialEq)]
 enum Flaw {
     CutsLongValues,

@@ -16,7 +16,7 @@ use kvdyno_stores::redis::{RedisClient, RedisStore, RedisTransport};
 const GET_K: &[u8] = b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n";
 const SETNAME: &[u8] = b"*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$6\r\nkvdyno\r\n";
 
-/// What the server does once a client is connected.
+/// Actions of the server once a client is connected.
 type Script = Box<dyn FnOnce(&mut TcpStream) + Send>;
 
 /// A server that plays one script for each connection, in order. The handshake over RESP2 is

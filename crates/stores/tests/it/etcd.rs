@@ -29,7 +29,7 @@ async fn connect(url: &str) -> Etcd {
     Single::new(store(url).connect(1).await.unwrap())
 }
 
-/// The error of connecting.
+/// Returns the error of connecting.
 async fn refusal(url: &str) -> RequestError {
     store(url).connect(1).await.err().expect(url)
 }
@@ -198,12 +198,12 @@ fn three_members() {
     });
 }
 
-/// A life that ends before is not told from the one after it by its time.
+/// Waits until the server is up for longer than the slack: the times of two shorter incarnations cannot be told apart.
 async fn outlive_the_slack(begin: Instant) {
     tokio::time::sleep(Duration::from_secs(6).saturating_sub(begin.elapsed())).await;
 }
 
-/// The servers that were started anew since the store was last asked.
+/// Returns the servers that were started anew since the store was last asked.
 async fn started_anew(store: &EtcdStore) -> Option<String> {
     let figures = store.figures().await;
     figures.into_iter().find(|figure| figure.tells_of_restarts()).map(|figure| figure.detail)
@@ -324,7 +324,7 @@ async fn ask_for_passwords(address: SocketAddr, files: &Certificates) {
     client.auth_enable().await.unwrap();
 }
 
-/// What a refusal says to write is written, and taken; the result says how the certificate was checked.
+/// Writes what a refusal says to write, which is taken; the result says how the certificate was checked.
 async fn certificates_as_told(address: &str, files: &Certificates) {
     let told = refusal(&format!("etcds://{address}")).await.message.to_string();
     let words: Vec<&str> = told.split('`').skip(1).step_by(2).collect();
@@ -349,7 +349,8 @@ async fn certificates_as_told(address: &str, files: &Certificates) {
     assert!(told.contains("not the one of the `pin`"), "{told}");
 }
 
-/// Tokens end after a second without a request here: whoever comes later is refused, and fails no request by that.
+/// Checks that a client logs in again when its token has ended, after a second without a request here: the server refuses
+/// the token, and no request fails by that.
 async fn log_in_again_when_a_token_has_ended(url: &str) {
     let idle = store(url);
     let mut client = Single::new(idle.connect(1).await.unwrap());

@@ -148,7 +148,7 @@ fn over_memcached_text(url: &str) {
     });
 }
 
-/// As a whole they are a store like any other.
+/// Checks that a cache and the store behind it, as a whole, are a store like any other.
 #[cfg(feature = "mongodb")]
 fn before_ferretdb(cache: &str) {
     let store = testbed("mongodb");

@@ -1,4 +1,4 @@
-//! What the Memcached driver alone does against a real Memcached; `redis_and_memcached.rs` has the rest.
+//! Tests what only the Memcached driver does against a real Memcached; `redis_and_memcached.rs` has the rest.
 
 use crate::harness::{Single, binary, drive, run, whole};
 use crate::one_server::{MemcachedServer, MemcachedSettings};

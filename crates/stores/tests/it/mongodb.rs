@@ -108,7 +108,7 @@ async fn batches_are_one_request_each(url: &str) {
     assert_eq!(rows.iter().map(|(key, _)| key).collect::<Vec<_>>(), [b"b1", b"b2"]);
 }
 
-/// How many commands of this name FerretDB has carried out.
+/// Returns the number of commands of this name that FerretDB has carried out.
 async fn commands(url: &str, name: &str) -> i64 {
     let client = mongodb::Client::with_uri_str(url).await.unwrap();
     let status = client.database("admin").run_command(doc! { "serverStatus": 1 }).await.unwrap();

@@ -1,5 +1,5 @@
-//! What durability `process` and `power` promise at the least: acknowledged writes outlive a
-//! process that dies with no chance to close its files.
+//! Tests the least that durability `process` and `power` promise: acknowledged writes outlive a process that dies with no
+//! chance to close its files.
 
 use std::pin::pin;
 use std::process::Command;
@@ -11,7 +11,7 @@ use kvdyno_stores::lmdb::LmdbStore;
 use kvdyno_stores::redb::RedbStore;
 use kvdyno_stores::{StoreError, StoreUrl};
 
-/// Where the child process finds the URL to write to.
+/// Variable of the environment in which the child process finds the URL to write to.
 const URL: &str = "KVDYNO_TEST_URL";
 const RECORDS: u32 = 200;
 
@@ -48,7 +48,7 @@ fn write_and_die<S: Store>(url: &str, open: impl Fn(&mut StoreUrl) -> Result<S, 
     std::process::abort();
 }
 
-/// Records that are there, whole.
+/// Returns the number of records that are there, whole.
 fn count<S: Store>(url: &str, open: impl Fn(&mut StoreUrl) -> Result<S, StoreError>) -> u32 {
     let (_store, mut client) = client(url, open);
     let mut reading = Reading::default();
@@ -71,7 +71,7 @@ fn child() {
     }
 }
 
-/// Records that are left of [`RECORDS`] acknowledged ones.
+/// Returns the number of records that are left of [`RECORDS`] acknowledged ones.
 fn left(scheme: &str, durability: &str) -> u32 {
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     let url = format!("{scheme}:{}?durability={durability}", folder.path().display());

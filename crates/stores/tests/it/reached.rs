@@ -64,7 +64,7 @@ fn setting<'a>(profile: &'a Profile, name: &str) -> Option<&'a str> {
     profile.settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// Why the store of a URL cannot be opened.
+/// Returns why the store of a URL cannot be opened.
 fn refusal(url: &str) -> String {
     run(async { redis(url).connect(1).await.err().expect(url).to_string() })
 }
@@ -112,7 +112,7 @@ fn memcached_over_a_unix_socket() {
     conformance(&memcached(&format!("memcached+unix://{path}"))).unwrap();
 }
 
-/// `openssl` in `folder`.
+/// Runs `openssl` in `folder`.
 fn openssl(folder: &Path, line: &str) -> String {
     let arguments: Vec<&str> = line.split_ascii_whitespace().collect();
     let ran = Command::new("openssl").args(arguments).current_dir(folder).output().unwrap();
@@ -236,7 +236,7 @@ fn haproxy(folder: &Path, port: u16, server: &str) -> Running {
     proxy
 }
 
-/// What a load needs, batches included.
+/// Checks what a load needs, batches included.
 async fn serves<S: Store>(store: &S) {
     let mut one = Single::new(store.connect(1).await.unwrap());
     one.set("k", b"v").await.unwrap();

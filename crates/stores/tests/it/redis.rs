@@ -1,4 +1,4 @@
-//! What the Redis driver alone does against a real Redis; `redis_and_memcached.rs` has the rest.
+//! Tests what only the Redis driver does against a real Redis; `redis_and_memcached.rs` has the rest.
 
 use std::time::Duration;
 

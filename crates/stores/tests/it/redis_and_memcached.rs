@@ -25,13 +25,13 @@ trait Driver {
 
     /// Schemes of its URLs, without and with TLS.
     const SCHEMES: [&str; 2];
-    /// What is behind the scheme of a URL of several servers.
+    /// Part of a URL's scheme that stands for several servers.
     const SEVERAL: &str;
     /// Options by which it speaks each of the server's protocols.
     const PROTOCOLS: &[&str];
-    /// Who a server with a password lets in.
+    /// User and password that a server with a password lets in, as in a URL.
     const USER: &str;
-    /// Who it does not let in.
+    /// Users and passwords that it does not let in.
     const STRANGERS: &[&str];
     /// A value that looks like an answer of the protocol.
     const LIKE_AN_ANSWER: &[u8];

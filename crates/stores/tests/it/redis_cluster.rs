@@ -23,7 +23,7 @@ async fn connect(store: &RedisStore) -> Redis {
     Single::new(store.connect(1).await.unwrap())
 }
 
-/// What `redis-cli` prints.
+/// Returns what `redis-cli` prints.
 fn cli(server: SocketAddr, words: &[&str]) -> String {
     let (ip, port) = (server.ip().to_string(), server.port().to_string());
     let output = Command::new("redis-cli").args(["-h", &ip, "-p", &port]).args(words).output();
@@ -58,7 +58,7 @@ fn nodes(testbed: &mut Deployment, role: Role) -> Vec<Node> {
         .collect()
 }
 
-/// The primary that has a key without being asked twice.
+/// Returns the primary that has a key without being asked twice.
 fn owner<'a>(primaries: &'a [Node], key: &str) -> &'a Node {
     let owns = |node: &&Node| !cli(node.address, &["EXISTS", key]).starts_with("MOVED");
     primaries.iter().find(owns).expect("some primary has the slot")

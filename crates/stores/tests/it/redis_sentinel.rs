@@ -28,7 +28,7 @@ fn at(node: &NodeDescription) -> SocketAddr {
     node.address.parse().unwrap()
 }
 
-/// What `redis-cli` prints.
+/// Returns what `redis-cli` prints.
 fn cli(server: SocketAddr, words: &[&str]) -> String {
     let (ip, port) = (server.ip().to_string(), server.port().to_string());
     let output = Command::new("redis-cli").args(["-h", &ip, "-p", &port]).args(words).output();
@@ -47,7 +47,7 @@ fn of_role(testbed: &mut Deployment, role: Role) -> Vec<NodeDescription> {
     testbed.nodes().into_iter().filter(|node| node.running && node.role == Some(role)).collect()
 }
 
-/// The one primary, once there is one with `replicas` replicas and the sentinels agree on it.
+/// Returns the one primary, once there is one with `replicas` replicas and the sentinels agree on it.
 fn settled_primary(testbed: &mut Deployment, replicas: usize) -> NodeDescription {
     let mut found = None;
     eventually("one primary that all agree on", || {

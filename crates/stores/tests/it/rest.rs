@@ -11,7 +11,7 @@ use kvdyno_core::store::{Certainty, ErrorClass, Reading, RequestError, Store};
 use kvdyno_stores::StoreUrl;
 use kvdyno_stores::rest::{RestClient, RestStore, RestTransport};
 
-/// What the server does once a client is connected.
+/// Actions of the server once a client is connected.
 type Script = Box<dyn FnOnce(&mut TcpStream) + Send>;
 
 const GET_K: &str = "GET /b/k HTTP/1.1\r\nHost: HOST\r\nAccept-Encoding: identity\r\n\r\n";

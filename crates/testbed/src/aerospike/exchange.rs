@@ -15,7 +15,7 @@ const LONGEST: u64 = 1 << 16;
 /// Bytes of a message before its fields.
 const HEAD: usize = 22;
 
-/// What is to be done with a record.
+/// Operation on a record.
 #[derive(Clone, Copy)]
 enum Operation {
     Put,
@@ -23,10 +23,10 @@ enum Operation {
     Delete,
 }
 
-/// A put, a get and a delete at the node of this number.
+/// Carries out a put, a get and a delete at the node of this number.
 ///
 /// # Errors
-/// In words.
+/// A description in words.
 pub(super) fn put_and_get(site: &Site, place: usize, key: &str) -> Result<(), String> {
     let address = site.nodes()[place].server.address();
     let failed = |error: std::io::Error| format!("{address}: {error}");
@@ -51,7 +51,7 @@ pub(super) fn put_and_get(site: &Site, place: usize, key: &str) -> Result<(), St
     }
 }
 
-/// Servers take any digest of 20 bytes where no key is sent.
+/// Returns a digest of a key: servers take any of 20 bytes where no key is sent.
 fn digest(key: &str) -> [u8; 20] {
     let mut out = [0u8; 20];
     for (at, byte) in key.bytes().rev().enumerate() {

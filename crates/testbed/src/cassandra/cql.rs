@@ -1,5 +1,5 @@
-//! As much of Cassandra's native protocol (version 4) as it takes to ask a node's system tables for
-//! columns of text: log in, ask, read the rows.
+//! Speaks as much of Cassandra's native protocol (version 4) as it takes to ask a node's system tables for columns of text:
+//! log in, ask, read the rows.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -29,7 +29,7 @@ const LONGEST: usize = 16 << 20;
 /// CqlRows of text; `None` where a column is null.
 pub type CqlRows = Vec<Vec<Option<String>>>;
 
-/// The node takes requests of clients.
+/// Returns true if the node takes requests of clients.
 pub fn listens(probe: &Probe<'_>) -> bool {
     let answer = probe.ask(&frame(OPTIONS, &[])).unwrap_or_default();
     answer.get(4) == Some(&SUPPORTED)
@@ -37,7 +37,7 @@ pub fn listens(probe: &Probe<'_>) -> bool {
 
 /// A question to a node.
 pub struct Question<'a> {
-    /// Where the node is.
+    /// Address of the node.
     pub address: SocketAddr,
     /// User and password.
     pub login: Option<(&'a str, &'a str)>,
@@ -46,7 +46,7 @@ pub struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// The answer; `None` if there is none, or another one.
+    /// Returns the answer; `None` if there is none, or another one.
     pub fn ask(&self) -> Option<CqlRows> {
         let patience = Duration::from_secs(5);
         let mut stream = TcpStream::connect_timeout(&self.address, patience).ok()?;
@@ -99,7 +99,7 @@ fn exchange(stream: &mut TcpStream, opcode: u8, body: &[u8]) -> Option<(u8, Vec<
     Some((header[4], answer))
 }
 
-/// What is left to read of an answer.
+/// Rest of an answer that is still to be read.
 struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
@@ -123,7 +123,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The rows of a RESULT of kind CqlRows, all of whose columns are of plain types.
+/// Reads the rows of a RESULT of kind CqlRows, all of whose columns are of plain types.
 fn rows(body: &[u8]) -> Option<CqlRows> {
     const ROWS: i32 = 2;
     const ONE_TABLE: i32 = 1;

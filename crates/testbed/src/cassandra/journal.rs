@@ -1,14 +1,14 @@
-//! What Cassandra tells in its log of its work beside requests: compactions, and pauses of the garbage
-//! collector that are long enough for it to mention.
+//! Reads Cassandra's work beside requests off its log: compactions, and pauses of the garbage collector that are long enough
+//! for it to mention.
 
 use std::time::{Duration, SystemTime};
 
 use kvdyno_core::store::Work;
 
-/// Begin of a line, as [`super::LOG`] has it: level, date in UTC.
+/// Length of a date in UTC, which stands after the level in a line, as [`super::LOG`] has it.
 const DATE: usize = "2024-05-01T10:00:00.000".len();
 
-/// What a line of the log tells; most tell nothing.
+/// Reads the work that a line of the log tells; most tell nothing.
 pub(super) fn work(line: &str) -> Option<Work> {
     let (_, rest) = line.split_at_checked(6)?;
     let to = humantime::parse_rfc3339(&format!("{}Z", rest.get(..DATE)?)).ok()?;

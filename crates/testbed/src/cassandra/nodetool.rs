@@ -14,7 +14,7 @@ const PORT: &str = "jmx.port";
 const FIRST: u16 = 10_000;
 const COUNT: u16 = 20_000;
 
-/// A port for a node, kept in its folder. All nodes share the loopback address here, and so do those of
+/// Chooses a port for a node, kept in its folder. All nodes share the loopback address here, and so do those of
 /// other testbeds: each testbed begins at another number.
 ///
 /// # Errors
@@ -29,7 +29,7 @@ pub fn choose_port(site: &Site, node: &str, number: u16) -> Result<u16, TestbedE
     Ok(port)
 }
 
-/// Runs the tool on a node, by its number from 0; what it printed.
+/// Runs the tool on a node, by its number from 0; returns what it printed.
 ///
 /// # Errors
 /// [`TestbedError::Refused`] with the last of its words if it fails.
@@ -58,7 +58,7 @@ pub fn run(site: &Site, index: usize, words: &[&str]) -> Result<String, TestbedE
 /// each takes a JVM to be told.
 ///
 /// # Errors
-/// As [`run`].
+/// See [`run`].
 pub fn compact(site: &Site, nodes: &[usize]) -> Result<(), TestbedError> {
     nodes.iter().try_for_each(|&index| {
         run(site, index, &["flush"])?;

@@ -1,6 +1,5 @@
-//! What proves that a Cassandra cluster serves and has its copies: a put and a get at each node in a table
-//! that every cluster has, the addresses that nodes tell drivers, streams under way and hints not yet
-//! handed over.
+//! Proves that a Cassandra cluster serves and has its copies: a put and a get at each node in a table that every cluster
+//! has, the addresses that nodes tell drivers, streams under way and hints not yet handed over.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,7 +9,7 @@ use super::cql::{CqlRows, Question};
 use super::login;
 use crate::site::Site;
 
-/// The table that takes the key: of requests that were traced, kept on two nodes.
+/// Name of the table that takes the key: of requests that were traced, kept on two nodes.
 const TABLE: &str = "system_traces.sessions";
 
 fn ask(site: &Site, place: usize, asked: &str) -> Result<CqlRows, String> {
@@ -19,7 +18,7 @@ fn ask(site: &Site, place: usize, asked: &str) -> Result<CqlRows, String> {
     question.ask().ok_or_else(|| format!("{} does not answer `{asked}`", server.name()))
 }
 
-/// Where each node that is up sends drivers: to itself and to those that it knows.
+/// Returns the addresses to which each node that is up sends drivers: its own and those that it knows.
 pub(super) fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
     let nodes = site.nodes().iter().enumerate();
     let up = nodes.filter(|(_, node)| !node.server.is_paused()).map(|(place, _)| place);
@@ -42,7 +41,7 @@ fn sends_to(site: &Site, place: usize) -> Option<Vec<SocketAddr>> {
     Some(all)
 }
 
-/// A put that vanishes by itself, and a get.
+/// Carries out a put that vanishes by itself, and a get.
 pub(super) fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
     // Each look has a key of its own: another two nodes have it.
     let digits: String = key.chars().filter(char::is_ascii_digit).collect();
@@ -57,7 +56,7 @@ pub(super) fn exchange(site: &Site, place: usize, key: &str) -> Result<(), Strin
     }
 }
 
-/// No node streams, and none has hints for another that is up.
+/// Checks that no node streams, and none has hints for another that is up.
 pub(super) fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
     let names = |address: &str| {
         let of =

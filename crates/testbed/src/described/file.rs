@@ -30,11 +30,11 @@ pub struct DeploymentFile {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadMachine {
-    /// What it is called.
+    /// Name of the machine.
     pub name: String,
-    /// The command line that starts an agent there.
+    /// Command line that starts an agent there.
     pub start: String,
-    /// The one that ends what is left of it, if anything can be.
+    /// Command line that ends what is left of it, if anything can be.
     pub end: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub struct NodeEntry {
     pub name: String,
     pub address: String,
     pub role: Option<Role>,
-    /// It waits to be added: until then nothing is run on it.
+    /// True for a node that waits to be added: until then nothing is run on it.
     pub spare: bool,
     pub commands: Commands,
 }
@@ -61,7 +61,7 @@ impl Commands {
     pub const ROLE: &'static str = "role";
     pub const DESTROY: &'static str = "destroy";
 
-    /// The names of all that a file may give. Each fault has a command, but for one that `kill` and
+    /// Returns the names of all that a file may give. Each fault has a command, but for one that `kill` and
     /// `start` do, and each repair.
     pub fn all() -> BTreeSet<&'static str> {
         let own = [Commands::CREATE, Commands::START, Commands::READY, Commands::ROLE];
@@ -71,13 +71,13 @@ impl Commands {
         own.into_iter().chain([Commands::DESTROY]).chain(faults).chain(repairs).collect()
     }
 
-    /// The command line of this name.
+    /// Returns the command line of this name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 }
 
-/// As it is written.
+/// Deployment as the file has it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -94,14 +94,14 @@ struct Written {
     load: Vec<LoadMachine>,
 }
 
-/// A file of load machines alone, as it is written.
+/// File of load machines alone, as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenLoads {
     load: Vec<LoadMachine>,
 }
 
-/// As it is written.
+/// Node as the file has it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenNode {
@@ -142,7 +142,7 @@ impl DeploymentFile {
         Ok(written.load)
     }
 
-    /// What is wrong comes back with what to do.
+    /// Reads a file. The error says what is wrong, and what to do.
     fn parse(text: &str) -> Result<DeploymentFile, (String, String)> {
         let written: Written = toml::from_str(text).map_err(|error| at_line(text, &error))?;
         let ready_within = match &written.ready_within {
@@ -184,7 +184,7 @@ fn read<T>(
     parse(&text).map_err(|(problem, advice)| wrong(problem, advice))
 }
 
-/// A mistake with its line, and what to do.
+/// Returns a mistake with its line, and what to do.
 fn at_line(text: &str, error: &toml::de::Error) -> (String, String) {
     let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
     let problem = error.message().replace('\n', " ");
@@ -234,12 +234,12 @@ fn role_of(word: &str) -> Option<Role> {
         .find(|role| role.name() == word)
 }
 
-/// What a `role` command has printed.
+/// Reads what a `role` command has printed; `None` if it is no role.
 pub fn role(word: &str) -> Option<Role> {
     role_of(word)
 }
 
-/// Something listens at `host:port`.
+/// Returns true if something listens at `host:port`.
 pub fn listens(address: &str) -> bool {
     let found = address.to_socket_addrs().into_iter().flatten();
     let mut found = found.map(|at| TcpStream::connect_timeout(&at, Duration::from_secs(1)));

@@ -28,10 +28,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::TestbedError;
 pub use served::serve;
 
-/// Where the kernel takes FUSE file systems.
+/// Device by which the kernel takes FUSE file systems.
 const FUSE: &str = "/dev/fuse";
 
-/// Tells the process which of its descriptors are the FUSE device and the image.
+/// Variable that tells the process which of its descriptors are the FUSE device and the image.
 const DESCRIPTORS: &str = "KVDYNO_DISK_DEVICE";
 
 /// Arguments by which this program calls [`serve`].
@@ -40,23 +40,23 @@ const SERVES: [&str; 2] = ["testbed", "disk-device"];
 #[cfg(test)]
 const SERVES: [&str; 4] = ["--exact", "disk::tests::serves_a_device", "--ignored", "--nocapture"];
 
-/// What the process has to end of its own accord.
+/// Time that the process has to end of its own accord.
 const END_WITHIN: Duration = Duration::from_secs(2);
 
 /// Longest read of the kernel's, bytes.
 const PIECE: u32 = 1 << 20;
 
-/// What the process is told, one JSON object a line; each is answered with a line.
+/// Order to the process, one JSON object a line; each is answered with a line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Order {
-    /// From now on no flush is answered, until the cut or until it works again.
+    /// Answer no flush from now on, until the cut or until it works again.
     Hold,
-    /// From now on it takes and gives nothing, and what the cut takes is gone.
+    /// Take and give nothing from now on, and lose what the cut takes.
     Cut {
         lose: Lose,
         seed: u64,
     },
-    /// It works again.
+    /// Work again.
     On,
     Begin {
         how: Misbehaviour,
@@ -67,16 +67,16 @@ enum Order {
     Failure,
 }
 
-/// A deed of the device.
+/// Report of the device on an order that it carried out.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Said {
-    /// In words.
+    /// Description in words.
     pub text: String,
-    /// Writes since the last flush before a cut, or sectors of them, of which it was to be decided what stays.
+    /// Number of writes since the last flush before a cut, or sectors of them, of which it was to be decided what stays.
     pub undecided: u64,
 }
 
-/// The deed; or why it was not done.
+/// The report; or why the order was not carried out.
 type Answer = Result<Said, String>;
 
 /// The process of one device.
@@ -87,7 +87,7 @@ pub(super) struct Device {
     answers: BufReader<ChildStdout>,
 }
 
-/// Whether there can be one here.
+/// Checks that there can be a device here.
 ///
 /// # Errors
 /// [`TestbedError::Node`] with what is missing.
@@ -105,11 +105,11 @@ fn open_fuse() -> io::Result<File> {
 }
 
 impl Device {
-    /// Starts one over `image`; and the file to put a file system on, whose name is shown where loop devices are
-    /// listed. Its process lives in the mount namespace `outside`.
+    /// Starts a device over `image`. Returns it and the file to put a file system on, whose name is shown where loop devices
+    /// are listed. Its process lives in the mount namespace `outside`.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn start(image: &File, name: &str, outside: &File) -> io::Result<(Device, File)> {
         let fuse = open_fuse()?;
         let system = fsopen("fuse", FsOpenFlags::FSOPEN_CLOEXEC)?;
@@ -138,15 +138,15 @@ impl Device {
         Ok((device, File::from(disk)))
     }
 
-    /// Cuts its power. Says what that took.
+    /// Cuts the power of the device. Says what that took.
     ///
     /// # Errors
-    /// What it says, or that it is gone.
+    /// The device's own, or that it is gone.
     pub fn cut(&mut self, lose: Lose, seed: u64) -> io::Result<Said> {
         self.ask(&Order::Cut { lose, seed })
     }
 
-    /// Has it answer no flush from now on. [`Device::await_held`] says when it does so.
+    /// Has the device answer no flush from now on. [`Device::await_held`] says when it does so.
     ///
     /// # Errors
     /// See [`Device::cut`].
@@ -154,7 +154,7 @@ impl Device {
         self.tell(&Order::Hold)
     }
 
-    /// Waits until it holds flushes.
+    /// Waits until the device holds flushes.
     ///
     /// # Errors
     /// See [`Device::cut`].
@@ -162,7 +162,7 @@ impl Device {
         self.hear().map(drop)
     }
 
-    /// It gets its power back.
+    /// Gives the device its power back.
     ///
     /// # Errors
     /// See [`Device::cut`].
@@ -170,18 +170,18 @@ impl Device {
         self.ask(&Order::On).map(drop)
     }
 
-    /// It misbehaves from now on. Says how.
+    /// Has the device misbehave from now on. Says how.
     ///
     /// # Errors
-    /// As [`Device::cut`]; if it does so already.
+    /// See [`Device::cut`]; also if it does so already.
     pub fn begin(&mut self, how: Misbehaviour, seed: u64) -> io::Result<String> {
         self.ask(&Order::Begin { how, seed }).map(|said| said.text)
     }
 
-    /// It does so no more. Says what it did.
+    /// Ends the misbehaviour. Says what it did.
     ///
     /// # Errors
-    /// As [`Device::cut`]; if it did not.
+    /// See [`Device::cut`]; also if it did not.
     pub fn end(&mut self, trouble: DiskTrouble) -> io::Result<String> {
         self.ask(&Order::End(trouble)).map(|said| said.text)
     }
@@ -218,7 +218,7 @@ impl Device {
         }
     }
 
-    /// Number of its process.
+    /// Returns the number of its process.
     #[cfg(test)]
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -242,7 +242,7 @@ fn gone() -> io::Error {
     io::Error::other("the process that serves it is gone")
 }
 
-/// This program once more, as the process of a device.
+/// Starts this program once more, as the process of a device.
 fn spawn(fuse: RawFd, image: RawFd, outside: RawFd) -> io::Result<Child> {
     let mut command = Command::new("/proc/self/exe");
     command.args(SERVES).env(DESCRIPTORS, format!("{fuse},{image}"));

@@ -30,21 +30,21 @@ static MKFS_EXT4: Software = Software::of_debian("mkfs.ext4", &["e2fsprogs"]);
 
 static MKFS_XFS: Software = Software::of_debian("mkfs.xfs", &["xfsprogs"]);
 
-/// What file systems of nodes' own need. `kvdyno testbed install disk` installs it.
+/// Software that file systems of nodes' own need. `kvdyno testbed install disk` installs it.
 pub static DISK_SOFTWARE: [&Software; 2] = [&MKFS_EXT4, &MKFS_XFS];
-/// What to call it for `kvdyno testbed install`.
+/// Name of this software for `kvdyno testbed install`.
 pub const DISK: &str = "disk";
 
 /// `FS_IOC_SHUTDOWN`, which ext4 and XFS have under this number (`XFS_IOC_GOINGDOWN`).
 const FS_IOC_SHUTDOWN: Opcode = opcode::read::<u32>(b'X', 125);
-/// Neither data nor journal is written out.
+/// Flag by which neither data nor journal is written out.
 const NO_LOG_FLUSH: u32 = 2;
 
-/// How long what has just been killed may keep a file system busy.
+/// Longest time that what has just been killed may keep a file system busy.
 const LET_GO_WITHIN: Duration = Duration::from_secs(10);
 
 impl FileSystem {
-    /// What makes it.
+    /// Returns the tool that makes it.
     pub(super) fn software(self) -> &'static Software {
         match self {
             FileSystem::Ext4 => &MKFS_EXT4,
@@ -52,9 +52,9 @@ impl FileSystem {
         }
     }
 
-    /// How it is mounted. An image keeps whatever it was handed, so that there is nothing to flush, and ext4 is told so: else
-    /// one sync of a store would be several of the file system that the image lies on. XFS cannot be told. A disk of
-    /// kvdyno's own forgets what was not flushed.
+    /// Returns its mount options. An image keeps all that it was handed, so that there is nothing to flush, and ext4 is told
+    /// so: else one sync of a store would be several of the file system that the image lies on. XFS cannot be told. A disk
+    /// of kvdyno's own forgets what was not flushed.
     fn options(self, forgets: bool) -> Option<&'static CStr> {
         match self {
             FileSystem::Ext4 if !forgets => Some(c"nobarrier"),
@@ -62,7 +62,7 @@ impl FileSystem {
         }
     }
 
-    /// Arguments of its tool: quietly, whatever was there, and all of it at once, so that nothing of it is
+    /// Returns the arguments of its tool: quietly, whatever was there, and all of it at once, so that nothing of it is
     /// still being made under load.
     fn arguments(self) -> &'static [&'static str] {
         match self {
@@ -74,7 +74,7 @@ impl FileSystem {
     }
 }
 
-/// What of a file system's files had not been handed to its disk.
+/// Part of a file system's files that had not been handed to its disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Unwritten {
     pub bytes: u64,
@@ -93,15 +93,15 @@ pub(super) struct Image {
     /// Bytes that were handed to its disk and are counted, through devices that it has no more; `None` where the kernel does
     /// not tell.
     written: Option<u64>,
-    /// Bytes that its device had been given to write before; of these none is counted.
+    /// Number of bytes that its device had been given to write before; of these none is counted.
     written_before: u64,
-    /// What the file is one of, if it can misbehave. Mended last: whoever unmounts waits for it.
+    /// Device whose file it lies on, if the disk can misbehave. Mended last: an unmount waits for it.
     below: Option<Device>,
 }
 
 impl Image {
-    /// Makes one of `bytes` and mounts it at `folder`. Its image lies, without a name, beside that; with
-    /// a mount namespace for the process that serves it a device of kvdyno's own lies between.
+    /// Makes an image of `bytes` and mounts it at `folder`. It lies, without a name, beside that; with a mount namespace for
+    /// the process that serves it a device of kvdyno's own lies between.
     ///
     /// # Errors
     /// [`TestbedError`] if the tool is missing or the system refuses.
@@ -172,16 +172,16 @@ impl Image {
         self.written.replace(0)
     }
 
-    /// Its power is off.
+    /// Returns true if its power is off.
     pub fn is_off(&self) -> bool {
         self.device.is_none()
     }
 
-    /// The disk below gets nothing more, and loses what it is to lose. Says what that was; `None` if there is no
-    /// such disk, and nothing is to be lost of it.
+    /// Cuts the disk below off: it gets nothing more, and loses what it is to lose. Says what that was; `None` if there is
+    /// no such disk, and nothing is to be lost of it.
     ///
     /// # Errors
-    /// What the system says; [`io::ErrorKind::Unsupported`] if there is no disk that can lose anything.
+    /// The system's error; [`io::ErrorKind::Unsupported`] if there is no disk that can lose anything.
     pub fn cut(&mut self, lose: Lose, seed: u64) -> io::Result<Option<Said>> {
         match &mut self.below {
             Some(device) => Ok(Some(device.cut(lose, seed)?).filter(|said| !said.text.is_empty())),
@@ -190,23 +190,23 @@ impl Image {
         }
     }
 
-    /// The disk below misbehaves from now on, or no more. Says how.
+    /// Has the disk below misbehave from now on. Says how.
     ///
     /// # Errors
-    /// As [`Image::cut`].
+    /// See [`Image::cut`].
     pub fn misbehave(&mut self, how: Misbehaviour, seed: u64) -> io::Result<String> {
         self.below()?.begin(how, seed)
     }
 
-    /// It does so no more. Says what it did.
+    /// Ends the misbehaviour of the disk below. Says what it did.
     ///
     /// # Errors
-    /// As [`Image::cut`].
+    /// See [`Image::cut`].
     pub fn mend(&mut self, trouble: DiskTrouble) -> io::Result<String> {
         self.below()?.end(trouble)
     }
 
-    /// The disk below, if there is one that can hold flushes.
+    /// Returns the disk below, if there is one that can hold flushes.
     pub fn device(&mut self) -> Option<&mut Device> {
         self.below.as_mut()
     }
@@ -215,7 +215,7 @@ impl Image {
         self.below.as_mut().ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 
-    /// Whether it lies on a disk that can misbehave.
+    /// Returns true if it lies on a disk that can misbehave.
     pub fn can_misbehave(&self) -> bool {
         self.below.is_some()
     }
@@ -242,23 +242,24 @@ impl Image {
         said.or_else(|| self.backing.allocate().err().map(|error| error.to_string()))
     }
 
-    /// The file below, for tests that spoil it.
+    /// Returns the file below, for tests that spoil it.
     #[cfg(test)]
     pub fn backing_file(&self) -> &File {
         &self.backing.image
     }
 
-    /// Number of the process of the disk below.
+    /// Returns the number of the process of the disk below.
     #[cfg(test)]
     pub fn device_process(&self) -> Option<u32> {
         self.below.as_ref().map(Device::pid)
     }
 
-    /// From now on nothing is written: neither what the file system has in memory, nor its journal. XFS shuts itself down
-    /// when its journal cannot be written, and opens nothing from then on, its root neither: there is nothing left to do.
+    /// Stops all writes: neither what the file system has in memory is written from now on, nor its journal. XFS shuts
+    /// itself down when its journal cannot be written, and opens nothing from then on, its root neither: there is nothing
+    /// left to do.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn shut_down(&self, folder: &Path) -> io::Result<()> {
         let root = match File::open(folder) {
             Err(error) if self.has_shut_itself(&error) => return Ok(()),
@@ -272,11 +273,11 @@ impl Image {
         self.system == FileSystem::Xfs && error.raw_os_error() == Some(Errno::IO.raw_os_error())
     }
 
-    /// Unmounts it, now that whoever used it is gone, and waits until its device is free, so that nothing of
-    /// it is left in memory.
+    /// Unmounts it, now that the processes on it are gone, and waits until its device is free, so that nothing of it is left
+    /// in memory.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn unmount(&mut self, folder: &Path) -> io::Result<()> {
         self.count();
         let begin = Instant::now();
@@ -295,7 +296,7 @@ impl Image {
     /// Mounts it again: the file system replays its journal.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn mount_again(&mut self, folder: &Path) -> io::Result<()> {
         // A kernel that zeroes blocks may give them back to where the image lies.
         self.backing.allocate().map_err(io::Error::other)?;
@@ -307,19 +308,19 @@ impl Image {
     }
 }
 
-/// The image below a node's disk. All of it is allocated, so that whoever fills the folder that it lies in takes nothing
-/// from a store.
+/// The image below a node's disk. All of it is allocated, so that a program that fills the folder that it lies in takes
+/// nothing from a store.
 #[derive(Debug)]
 struct Backing {
     image: File,
     bytes: u64,
     lies_in: PathBuf,
-    /// Whose disk it is.
+    /// Name of the node whose disk it is.
     node: String,
 }
 
 impl Backing {
-    /// Allocates what of it is not, and leaves what is on it as it is.
+    /// Allocates the parts that are not allocated yet, and leaves what is on it as it is.
     ///
     /// # Errors
     /// [`TestbedError::Machine`] with the size that it needs.
@@ -343,7 +344,7 @@ impl Backing {
     }
 }
 
-/// How the disk of a node is shown: `redis-x7Bq2w.redis-1`.
+/// Returns the name by which the disk of a node is shown: `redis-x7Bq2w.redis-1`.
 fn shown(folder: &Path) -> String {
     let last = |path: Option<&Path>| {
         let name = path.and_then(Path::file_name).unwrap_or_default();
@@ -380,7 +381,7 @@ pub(super) fn unwritten(files: &[File]) -> Option<Unwritten> {
 /// has the disk flush nothing.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub(super) fn hand_over(folder: &Path) -> io::Result<()> {
     const ALL: libc::c_uint = libc::SYNC_FILE_RANGE_WAIT_BEFORE
         | libc::SYNC_FILE_RANGE_WRITE
@@ -400,7 +401,7 @@ pub(super) fn hand_over(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Bytes of a file that the kernel has not written out: cachestat(2), by whole pages.
+/// Returns the bytes of a file that the kernel has not written out: cachestat(2), by whole pages.
 fn dirty(file: &File) -> Option<u64> {
     #[repr(C)]
     #[derive(Default)]
@@ -419,7 +420,7 @@ fn dirty(file: &File) -> Option<u64> {
     (told == 0).then(|| (counts.dirty + counts.under_way) * page)
 }
 
-/// How the file system at `folder` is mounted: `rw,relatime`.
+/// Returns the mount options of the file system at `folder`: `rw,relatime`.
 pub(super) fn options(folder: &Path) -> Option<String> {
     let mounts = fs::read_to_string("/proc/thread-self/mountinfo").ok()?;
     let shown = folder.to_str()?;

@@ -1,5 +1,5 @@
-//! Loop devices: a file as a block device. One is held by whoever has it open or mounted, and frees itself
-//! when the last of them lets go, however that one ends.
+//! Loop devices: a file as a block device. A device is held by all that have it open or mounted, and frees itself when the
+//! last of them lets go, however that one ends.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, Setter, ioctl};
 
-/// linux/loop.h
+/// Code of the call, in linux/loop.h.
 const LOOP_CONFIGURE: Opcode = 0x4C0A;
 const LOOP_CTL_GET_FREE: Opcode = 0x4C82;
 const LO_FLAGS_AUTOCLEAR: u32 = 4;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 
-/// Others take devices, too: so often another one is asked for.
+/// Number of attempts to get a free device: others take devices, too.
 const ATTEMPTS: u32 = 64;
-/// How long the kernel may take to free a device that nobody has open.
+/// Longest time until the kernel frees a device that nobody has open.
 const FREE_WITHIN: Duration = Duration::from_secs(10);
 
 /// `struct loop_info64`.
@@ -83,10 +83,10 @@ pub(super) struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// A device over `image`, past the page cache where the image's file system lets it.
+    /// Makes a device over `image`, past the page cache where the image's file system lets it.
     ///
     /// # Errors
-    /// What the system says: devices may be missing, or not ours to take.
+    /// The system's error: devices may be missing, or not ours to take.
     pub fn attach(image: &File) -> io::Result<LoopDevice> {
         let control = read_write(Path::new("/dev/loop-control"))?;
         for _ in 0..ATTEMPTS {
@@ -109,11 +109,11 @@ impl LoopDevice {
         Err(Errno::BUSY.into())
     }
 
-    /// Sees to it that the kernel flushes what is below it. A device remembers beyond its image that somebody has told the
+    /// Sees to it that the kernel flushes the file below. A device remembers beyond its image that somebody has told the
     /// kernel not to.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn flush(&self) -> io::Result<()> {
         let name = self.path.file_name().unwrap_or_default();
         let cache = Path::new("/sys/block").join(name).join("queue/write_cache");
@@ -123,7 +123,7 @@ impl LoopDevice {
         }
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,4 +1,4 @@
-//! What is left of files after a cut of power is what ext4 and XFS promise: a program with known syncs is cut
+//! Tests that files after a cut of power hold what ext4 and XFS promise: a program with known syncs is cut
 //! after each of its steps.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use kvdyno_core::workload::fault::{Access, ActionFailure};
 use super::*;
 use crate::disk_form::FileSystem;
 
-/// What the program does next. Each file lies in the folder itself.
+/// Step of the program. Each file lies in the folder itself.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// Writes this from the file's begin on; it is made if it is not there.
@@ -48,13 +48,13 @@ const PROGRAM: [Step; 15] = [
 
 type Files = BTreeMap<&'static str, String>;
 
-/// What a program sees of its files, and what has to be there after a cut.
+/// Files as a program sees them, and as they have to be after a cut.
 #[derive(Default)]
 struct Model {
     seen: Files,
     /// Contents that were synced, by the name that they have now.
     synced: Files,
-    /// What must be there, unless it was changed since.
+    /// Contents that must be there, unless they were changed since.
     kept: Files,
 }
 
@@ -82,7 +82,7 @@ impl Model {
         }
     }
 
-    /// Holds what was found against what is promised; whether anything unsynced was there.
+    /// Holds what was found against what is promised; returns true if anything unsynced was there.
     fn judge(&self, found: &BTreeMap<String, String>, at: &str) -> bool {
         for (name, kept) in &self.kept {
             let now = found.get(*name);
@@ -133,7 +133,8 @@ fn contents(folder: &Path) -> BTreeMap<String, String> {
     fs::read_dir(folder).unwrap().map(|entry| read(entry.unwrap())).collect()
 }
 
-/// Cuts the power after so many steps. Whether anything unsynced was there afterwards.
+/// Cuts the power after so many steps. Returns true if anything unsynced was there afterwards, or there was nothing
+/// unsynced.
 fn cut_after(steps: usize, disks: &mut Disks, folder: &Path, (lose, seed): (Lose, u64)) -> bool {
     for old in contents(folder).keys() {
         fs::remove_file(folder.join(old)).unwrap();
@@ -150,7 +151,7 @@ fn cut_after(steps: usize, disks: &mut Disks, folder: &Path, (lose, seed): (Lose
     survived || !model.has_unsynced()
 }
 
-/// Its power is cut, and it gets it back.
+/// Cuts the power of the disk and gives it back.
 fn cut(disks: &mut Disks, folder: &Path, lose: Lose, seed: u64) -> String {
     let folders = [folder.to_owned()];
     let held = disks.hold(&folders).unwrap();
@@ -178,8 +179,8 @@ fn disk(system: FileSystem, can_misbehave: bool) -> (Disks, tempfile::TempDir, P
     (disks, root, folder)
 }
 
-/// Of what was not synced nothing is promised; that it is gone is seen, unless the kernel chose that
-/// moment to write it out, three times.
+/// Nothing is promised of what was not synced; the test sees that it is gone, unless the kernel chose that moment to write
+/// it out, three times.
 fn every_cut_leaves_what_is_promised(system: FileSystem, lose: Lose) {
     let can_misbehave = lose != Lose::Unwritten;
     let (mut disks, root, folder) = disk(system, can_misbehave);
@@ -219,7 +220,7 @@ fn xfs_keeps_what_was_synced_and_nothing_else() {
     every_cut_leaves_what_is_promised(FileSystem::Xfs, Lose::Unwritten);
 }
 
-/// The process of a device, as these tests start it: it is this program again. Elsewhere it does nothing.
+/// Serves the process of a device, which these tests start as this program again. Elsewhere it does nothing.
 #[test]
 #[ignore = "the child process of other tests, not a test"]
 fn serves_a_device() {
@@ -228,7 +229,7 @@ fn serves_a_device() {
     }
 }
 
-/// Whatever the disk loses of what it had not flushed.
+/// The disk loses any part of what it had not flushed.
 #[test]
 #[ignore = "needs mounts and devices"]
 fn ext4_keeps_what_was_synced_on_a_disk_that_loses_what_it_may() {
@@ -267,7 +268,7 @@ fn overwrite(folder: &Path, byte: u8, sync: bool) -> io::Result<()> {
     if sync { file.sync_all() } else { Ok(()) }
 }
 
-/// How many pages are wholly of this byte, and how many in part.
+/// Returns how many pages are wholly of this byte, and how many in part.
 fn pages(folder: &Path, byte: u8) -> (usize, usize) {
     let mut all = Vec::new();
     File::open(folder.join("pages")).unwrap().read_to_end(&mut all).unwrap();
@@ -280,7 +281,7 @@ fn pages(folder: &Path, byte: u8) -> (usize, usize) {
     (whole, part)
 }
 
-/// What was handed to a disk and not flushed is what the cut says; what was flushed is there, unless the disk lied.
+/// A cut leaves of what a disk had not flushed what it says; what was flushed is there, unless the disk lied.
 #[test]
 #[ignore = "needs mounts and devices"]
 fn a_disk_loses_what_it_had_not_flushed_as_it_is_told() {
@@ -317,8 +318,8 @@ fn a_disk_loses_what_it_had_not_flushed_as_it_is_told() {
     assert_eq!(pages(&folder, b'i'), (PAGES, 0));
 }
 
-/// Whoever syncs when the power is about to be cut is not answered, so that what it wrote is undecided; and a cut of which
-/// nothing comes lets it go on.
+/// A program that syncs when the power is about to be cut is not answered, so that what it wrote is undecided; and a cut
+/// that is given up lets it go on.
 #[test]
 #[ignore = "needs mounts and devices"]
 fn no_flush_ends_once_flushes_are_held() {
@@ -349,7 +350,8 @@ fn no_flush_ends_once_flushes_are_held() {
     disks.mount_again(&folders).unwrap();
 }
 
-/// As after an error that its journal met: its root cannot be opened any more, and its power can be cut all the same.
+/// The state is that after an error that its journal met: its root cannot be opened any more, and its power can be cut all
+/// the same.
 #[test]
 #[ignore = "needs mounts and devices"]
 fn the_power_of_a_file_system_that_shut_itself_down_is_cut() {
@@ -368,7 +370,7 @@ fn the_power_of_a_file_system_that_shut_itself_down_is_cut() {
     }
 }
 
-/// What is refused is refused to whoever asks, and what rots is told.
+/// A refusal meets every program, and what rots is told.
 #[test]
 #[ignore = "needs mounts and devices"]
 fn a_disk_refuses_takes_its_time_and_rots_as_it_is_told() {
@@ -419,7 +421,8 @@ fn a_disk_refuses_takes_its_time_and_rots_as_it_is_told() {
     }
 }
 
-/// Whoever the process of a device is killed by: what is asked of the disk fails, nobody hangs, and nothing is left.
+/// The kernel or anybody may kill the process of a device: what is asked of the disk fails, nobody hangs, and nothing is
+/// left.
 #[test]
 #[ignore = "needs mounts and devices"]
 fn a_device_whose_process_is_killed_keeps_nobody_waiting() {
@@ -474,7 +477,7 @@ fn an_image_for_which_there_is_no_room_is_refused_with_its_size() {
     }
 }
 
-/// Whoever fills the folder of an image takes nothing from the store: all of it was allocated.
+/// A program that fills the folder of an image takes nothing from the store: all of it was allocated.
 #[test]
 #[ignore = "needs mounts and devices"]
 fn a_folder_that_fills_up_below_an_image_takes_nothing_from_the_store() {
@@ -529,7 +532,8 @@ fn a_disk_that_always_does_as_it_should_says_how_to_get_another() {
     assert!(disks.all_can_misbehave(&[folder]).is_err());
 }
 
-/// What a disk was given is counted from one cut to the next, through a mend that mounts it again; what is set up is not.
+/// Bytes that a disk was given are counted from one cut to the next, through a mend that mounts it again; those of the
+/// set-up are not.
 #[test]
 #[ignore = "needs mounts and devices"]
 fn a_cut_tells_how_much_its_disk_was_given_to_write() {

@@ -8,13 +8,13 @@ use super::Software;
 use crate::error::TestbedError;
 use crate::process;
 
-/// What fetches and builds.
+/// Tool that fetches and builds.
 pub static CARGO: Software = Software::of_debian("cargo", &["cargo"]);
 
 /// Builds the programs of `package` into `folder/bin`.
 ///
 /// # Errors
-/// What cargo says.
+/// Cargo's error.
 pub fn fetch(package: &str, version: &str, folder: &Path) -> Result<(), TestbedError> {
     let cargo = process::look_up("cargo").ok_or_else(|| CARGO.missing(package))?;
     let mut command = Command::new(cargo);

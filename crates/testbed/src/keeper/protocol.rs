@@ -1,4 +1,4 @@
-//! What a keeper and its starter say to each other: one JSON object a line.
+//! The messages between a keeper and its starter: one JSON object a line.
 
 use kvdyno_core::workload::fault::{ActionFailure, NodeAction};
 use serde::de::DeserializeOwned;
@@ -9,16 +9,15 @@ use crate::error::TestbedError;
 use crate::model::{Description, NodeDescription};
 use crate::site::Step;
 
-/// What a keeper is told. Each order is answered with one [`KeeperReport`], [`Order::Deploy`] with one for
-/// each step before it.
+/// Order to a keeper. Each is answered with one [`KeeperReport`], [`Order::Deploy`] with one for each step before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// Set up a testbed: the first order, and given once.
     Deploy {
-        /// What names it.
+        /// Words that name the testbed.
         words: String,
-        /// It stays up when its starter goes away.
+        /// True if it stays up when its starter goes away.
         detached: bool,
     },
     /// Say what it is.
@@ -29,7 +28,7 @@ pub enum Order {
     Act {
         /// Names of the nodes.
         nodes: Vec<String>,
-        /// What to do.
+        /// Action to carry out.
         action: NodeAction,
     },
     /// Add a node.
@@ -44,7 +43,7 @@ pub enum Order {
     End,
 }
 
-/// What a keeper says.
+/// Report of a keeper.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeeperReport {
@@ -52,9 +51,9 @@ pub enum KeeperReport {
     Step(Step),
     /// The testbed is up.
     Up(Box<Description>),
-    /// How the nodes are.
+    /// The nodes as they are.
     Nodes(Vec<NodeDescription>),
-    /// Whether every copy is there; what is missing if not. `None` where the servers cannot tell.
+    /// State of the copies: `Ok` if every one is there, else what is missing. `None` where the servers cannot tell.
     Whole(Option<Result<(), String>>),
     /// The failure of the machine, or of kvdyno's own parts below the nodes; `None` if nothing did.
     Machine(Option<String>),
@@ -68,7 +67,7 @@ pub enum KeeperReport {
     Failed(Failed),
 }
 
-/// Why an order could not be carried out.
+/// Reason why an order could not be carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failed {
     /// One line for the user.
@@ -90,7 +89,7 @@ impl From<Failed> for TestbedError {
     }
 }
 
-/// A line of the conversation.
+/// Returns a line of the conversation.
 pub fn line<T: Serialize>(message: &T) -> String {
     let text = serde_json::to_string(message).expect("messages are plain JSON");
     text + "\n"

@@ -17,10 +17,10 @@ use crate::error::TestbedError;
 use crate::folder;
 use crate::model::{Description, Testbed};
 
-/// Where the answer to an order goes.
+/// Function that takes the answer to an order.
 type Answer = Box<dyn FnMut(&KeeperReport) + Send>;
 
-/// What the keeper hears.
+/// Message to the keeper.
 enum Heard {
     Order(Order, Answer),
     /// The starter is gone.
@@ -73,7 +73,7 @@ pub fn serve() {
     }
 }
 
-/// The first order; the starter may be gone before it gives one.
+/// Returns the first order; `None` if the starter is gone before it gives one.
 fn first_order(heard: &Receiver<Heard>) -> Option<(String, Answer, bool)> {
     match heard.recv() {
         Ok(Heard::Order(Order::Deploy { words, detached }, answer)) => {
@@ -114,7 +114,7 @@ fn report_to_starter(report: &KeeperReport) {
     let _ = std::io::stdout().lock().write_all(protocol::line(report).as_bytes());
 }
 
-/// A detached keeper has nothing to do with its starter's terminal any more.
+/// Leaves the starter's terminal, which is no business of a detached keeper any more.
 fn leave_starter() {
     // It fails where the process leads a group already, and then there is nothing to leave.
     let _ = rustix::process::setsid();
@@ -141,7 +141,7 @@ fn listen_to_starter(tell: Sender<Heard>, abort: Arc<AtomicBool>, is_left: Arc<A
     });
 }
 
-/// A folder among those of all testbeds, for one whose own folder is where its user wants it: only there is it listed.
+/// Makes a folder among those of all testbeds, for one whose own folder is where its user wants it: only there is it listed.
 fn listed(root: &Path, kind: &str) -> Result<Option<OwnedFolder>, TestbedError> {
     let failed = || TestbedError::system("make", "the testbed's folder");
     let of_all = folder::root().map_err(failed())?;

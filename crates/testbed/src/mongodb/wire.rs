@@ -15,17 +15,17 @@ const LARGEST: usize = 48_000_000;
 const BEFORE_DOCUMENT: usize = 21;
 const OP_MSG: i32 = 2013;
 
-/// The answer to `{name: 1}` on the database `admin`: a BSON document. `None` if there is none.
+/// Returns the answer to `{name: 1}` on the database `admin`: a BSON document. `None` if there is none.
 pub(super) fn ask(address: SocketAddr, name: &str) -> Option<Vec<u8>> {
     command(address, &json!({ name: 1 }))
 }
 
-/// The answer to a command on the database `admin`.
+/// Returns the answer to a command on the database `admin`.
 pub(super) fn command(address: SocketAddr, command: &Value) -> Option<Vec<u8>> {
     command_on("admin", address, command)
 }
 
-/// The answer to a command on a database.
+/// Returns the answer to a command on a database.
 pub(super) fn command_on(database: &str, address: SocketAddr, command: &Value) -> Option<Vec<u8>> {
     let mut fields = command.as_object()?.clone();
     fields.insert("$db".to_owned(), json!(database));
@@ -45,7 +45,7 @@ pub(super) fn command_on(database: &str, address: SocketAddr, command: &Value) -
     body.get(BEFORE_DOCUMENT - header.len()..).map(<[u8]>::to_vec)
 }
 
-/// A string of a document, wherever it lies in it.
+/// Returns a string of a document, wherever it lies in it.
 pub(super) fn text(document: &[u8], name: &str) -> Option<String> {
     let at = find(document, &element(2, name))?;
     let length = document.get(at..at + 4)?;
@@ -55,7 +55,7 @@ pub(super) fn text(document: &[u8], name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(bytes).into_owned())
 }
 
-/// The strings of an array of a document that holds nothing else.
+/// Returns the strings of an array of a document that holds nothing else.
 pub(super) fn texts(document: &[u8], name: &str) -> Vec<String> {
     let Some(at) = find(document, &element(4, name)) else { return Vec::new() };
     let length = document.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
@@ -64,18 +64,18 @@ pub(super) fn texts(document: &[u8], name: &str) -> Vec<String> {
     (0..).map_while(|number: usize| text(inside, &number.to_string())).collect()
 }
 
-/// A time of a document, ms since 1970.
+/// Returns a time of a document, ms since 1970.
 pub(super) fn date(document: &[u8], name: &str) -> Option<i64> {
     let at = find(document, &element(9, name))?;
     Some(i64::from_le_bytes(document.get(at..at + 8)?.try_into().ok()?))
 }
 
-/// A flag of a document is there and set.
+/// Returns true if a flag of a document is there and set.
 pub(super) fn is_true(document: &[u8], name: &str) -> bool {
     find(document, &element(8, name)).is_some_and(|at| document.get(at) == Some(&1))
 }
 
-/// Where what comes after `pattern` begins.
+/// Returns the position right after `pattern`.
 fn find(document: &[u8], pattern: &[u8]) -> Option<usize> {
     let at = document.windows(pattern.len()).position(|window| window == pattern)?;
     Some(at + pattern.len())
@@ -91,7 +91,7 @@ fn message(document: &[u8]) -> Vec<u8> {
     [&header, &[0][..], document].concat()
 }
 
-/// A document in BSON. Commands need texts, whole numbers, arrays and documents.
+/// Returns a document in BSON. Commands need texts, whole numbers, arrays and documents.
 fn document(fields: &Map<String, Value>) -> Vec<u8> {
     elements(fields.iter().map(|(name, value)| (name.as_str(), value)))
 }

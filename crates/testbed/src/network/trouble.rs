@@ -1,6 +1,5 @@
-//! What can be done to a node's network, and undone: packets dropped by nftables on the bridge, as a
-//! network drops them, without a word to who sent them; bandwidth limited by traffic control at both
-//! ends of the node's link.
+//! Does troubles to a node's network, and undoes them: packets dropped by nftables on the bridge, as a network drops them,
+//! without a word to their sender; bandwidth limited by traffic control at both ends of the node's link.
 //!
 //! The rules see what the bridge forwards: what the keeper asks over the bridge's own address passes.
 
@@ -15,7 +14,7 @@ use super::delay::DelayLine;
 use super::{CLIENTS, DEVICE, Network, in_namespace, ip, number, port, run};
 use crate::error::TestbedError;
 
-/// Table of nftables that holds the rules of a trouble for a node.
+/// Returns the name of the table of nftables that holds the rules of a trouble for a node.
 fn table(trouble: Trouble, number: u16) -> String {
     format!("kvdyno_{}_{number}", trouble.word())
 }
@@ -48,7 +47,7 @@ impl Network {
     /// Drops this share of the node's packets, both ways, by chance. Says by which means.
     ///
     /// # Errors
-    /// As [`Network::cut`].
+    /// See [`Network::cut`].
     pub fn lose(&mut self, node: IpAddr, share: f64) -> Result<String, TestbedError> {
         let number = number(node)?;
         // In hundred-thousandths, so that small shares are what they are.
@@ -62,7 +61,7 @@ impl Network {
     /// Gives the node's network less bandwidth, or more delay. Says by which means.
     ///
     /// # Errors
-    /// As [`Network::cut`].
+    /// See [`Network::cut`].
     pub fn slow(&mut self, node: IpAddr, slowness: Slowness) -> Result<String, TestbedError> {
         let number = number(node)?;
         self.begin(number, Trouble::Slow)?;
@@ -91,7 +90,7 @@ impl Network {
         Ok(())
     }
 
-    /// By netem, which not every kernel has; else by a delay line of kvdyno's own.
+    /// Delays packets by netem, which not every kernel has; else by a delay line of kvdyno's own.
     fn delay(
         &mut self,
         number: u16,
@@ -144,7 +143,7 @@ impl Network {
         Ok(used.to_owned())
     }
 
-    /// The links of these nodes go `up` or `down`, as when a cable is pulled.
+    /// Sets the links of these nodes `up` or `down`, as when a cable is pulled.
     ///
     /// # Errors
     /// [`TestbedError`] if one is no node's address, or the system refuses.
@@ -156,13 +155,13 @@ impl Network {
         self.at_hub(&script)
     }
 
-    /// The address of the clients.
+    /// Returns the address of the clients.
     #[must_use]
     pub fn clients_address(&self) -> Ipv4Addr {
         ip(CLIENTS)
     }
 
-    /// Two troubles of one kind would be undone as one.
+    /// Notes a trouble, and refuses a second one of its kind: the two would be undone as one.
     fn begin(&mut self, number: u16, trouble: Trouble) -> Result<(), TestbedError> {
         if self.troubles.contains(&(number, trouble)) {
             let (name, node) = (trouble.word(), ip(number));

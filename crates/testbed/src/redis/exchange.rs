@@ -1,5 +1,5 @@
-//! A put and a get over Redis's protocol, and where clients are sent: what proves that a server of the
-//! Redis family serves, and that its replicas have what it has.
+//! Puts and gets over Redis's protocol, and asks where clients are sent: this proves that a server of the Redis family
+//! serves, and that its replicas have what it has.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,13 +11,13 @@ use crate::site::Site;
 
 /// Longest time for each step of an exchange.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// A replica may be this much later than its primary to have what that has.
+/// Longest time by which a replica may be later than its primary to have what that has.
 const BEHIND: Duration = Duration::from_millis(100);
-/// Keys of which a node of a cluster has at least one, but by a rare chance: then others are tried.
+/// Number of keys of which a node of a cluster has at least one, but by a rare chance: then others are tried.
 const KEYS: usize = 64;
 /// Longest text in an answer.
 const LONGEST: usize = 1 << 20;
-/// How a server begins that is up and has no room, or may not write: that is its state, not its start.
+/// Begins of the answers of a server that is up and has no room, or may not write: that is its state, not its start.
 const FULL: [&str; 2] = ["OOM", "MISCONF"];
 
 /// An answer, as far as it is looked at.
@@ -36,7 +36,7 @@ pub enum RedisReply {
 /// Sends commands in one go and reads their answers.
 ///
 /// # Errors
-/// In words, if a server does not answer, or not so.
+/// A description in words, if a server does not answer, or not so.
 pub fn talk(address: SocketAddr, commands: &[Vec<&str>]) -> Result<Vec<RedisReply>, String> {
     let failed = |error: std::io::Error| format!("{address}: {error}");
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(failed)?;
@@ -79,10 +79,10 @@ fn read(from: &mut impl BufRead) -> std::io::Result<RedisReply> {
     }
 }
 
-/// A put, a get and a delete at a server that has all keys.
+/// Carries out a put, a get and a delete at a server that has all keys.
 ///
 /// # Errors
-/// In words.
+/// A description in words.
 pub fn put_and_get(address: SocketAddr, key: &str) -> Result<(), String> {
     let commands = [vec!["SET", key, "ready"], vec!["GET", key], vec!["DEL", key]];
     let replies = talk(address, &commands)?;
@@ -93,18 +93,18 @@ pub fn put_and_get(address: SocketAddr, key: &str) -> Result<(), String> {
     }
 }
 
-/// [`put_and_get`] at one server of those that know nothing of each other.
+/// Carries out [`put_and_get`] at one server of those that know nothing of each other.
 ///
 /// # Errors
-/// In words.
+/// A description in words.
 pub fn alone(site: &Site, place: usize, key: &str) -> Result<(), String> {
     put_and_get(site.nodes()[place].server.address(), key)
 }
 
-/// [`put_and_get`] at a primary, a get at a replica.
+/// Carries out [`put_and_get`] at a primary, a get at a replica.
 ///
 /// # Errors
-/// In words.
+/// A description in words.
 pub fn by_role(site: &Site, place: usize, key: &str) -> Result<(), String> {
     let server = &site.nodes()[place].server;
     match role(server) {
@@ -117,10 +117,10 @@ pub fn by_role(site: &Site, place: usize, key: &str) -> Result<(), String> {
     }
 }
 
-/// As [`by_role`] at a node of a cluster, which has some of the keys only.
+/// Does the same as [`by_role`] at a node of a cluster, which has some of the keys only.
 ///
 /// # Errors
-/// In words.
+/// A description in words.
 pub fn of_slots(site: &Site, place: usize, key: &str) -> Result<(), String> {
     let server = &site.nodes()[place].server;
     let keys: Vec<String> = (0..KEYS).map(|number| format!("{key}-{number}")).collect();
@@ -152,10 +152,10 @@ pub fn of_slots(site: &Site, place: usize, key: &str) -> Result<(), String> {
     }
 }
 
-/// Addresses of the nodes that are up, as a node of a cluster tells its clients.
+/// Returns the addresses of the nodes that are up, as a node of a cluster tells its clients.
 ///
 /// # Errors
-/// In words.
+/// A description in words.
 pub fn of_cluster(address: SocketAddr) -> Result<Vec<SocketAddr>, String> {
     let told = talk(address, &[vec!["CLUSTER", "NODES"]])?;
     let [RedisReply::Text(told)] = told.as_slice() else {
@@ -164,7 +164,7 @@ pub fn of_cluster(address: SocketAddr) -> Result<Vec<SocketAddr>, String> {
     Ok(told.lines().filter_map(announced).collect())
 }
 
-/// The address in a line of `CLUSTER NODES`: `id ip:port@bus,host flags …`.
+/// Reads the address in a line of `CLUSTER NODES`: `id ip:port@bus,host flags …`.
 fn announced(line: &str) -> Option<SocketAddr> {
     let mut words = line.split_whitespace().skip(1);
     let (address, flags) = (words.next()?, words.next()?);
@@ -174,11 +174,10 @@ fn announced(line: &str) -> Option<SocketAddr> {
     address.split('@').next()?.parse().ok()
 }
 
-/// Whether all that its primary has sent until now has come to a replica, and whether their link is up;
-/// what is missing if not.
+/// Checks that all that its primary has sent until now has come to a replica, and that their link is up.
 ///
 /// # Errors
-/// In words.
+/// A description in words of what is missing.
 pub fn replica_is_whole(site: &Site, place: usize, primaries: &[SocketAddr]) -> Result<(), String> {
     let server = &site.nodes()[place].server;
     let (name, address) = (server.name(), server.address());
@@ -225,7 +224,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that answers a connection with this, whatever it is asked.
+    /// Starts a server that answers every connection with this, whatever it is asked.
     fn answering(answer: &'static str) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! What Redis and Valkey tell in their logs of their own part in a fail-over: who became a primary, and when.
+//! Reads the part of Redis and Valkey in a fail-over off their logs: which server became a primary, and when.
 //! Two promotions after one fault are two servers that may both have taken writes.
 
 use kvdyno_core::store::Work;
@@ -6,7 +6,7 @@ use kvdyno_core::store::Work;
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// What a line of the log tells; most tell nothing. Its time is UTC: [`super::in_utc`].
+/// Reads the work that a line of the log tells; most tell nothing. Its time is UTC: [`super::in_utc`].
 pub(crate) fn work(line: &str) -> Option<Work> {
     // `1234:M 25 Nov 2026 02:45:24.123 * MASTER MODE enabled (user request from 'id=…')`
     let mut words = line.splitn(7, ' ').skip(1);

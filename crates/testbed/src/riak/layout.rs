@@ -12,7 +12,7 @@ use super::Member;
 use crate::error::TestbedError;
 use crate::settings::TestbedSettings;
 
-/// A node's own copy of the release: small things copied, libraries and runtime linked.
+/// Makes a node's own copy of the release: small things copied, libraries and runtime linked.
 pub(super) fn lay_out(
     release: &Path,
     member: &Member,
@@ -47,7 +47,7 @@ pub(super) fn lay_out(
     fs::write(own.join("advanced.config"), advanced)
 }
 
-/// What each node makes for itself, and must not get from the release.
+/// Returns true for a folder that each node makes for itself, and must not get from the release.
 fn is_own(name: &OsString) -> bool {
     name == "data" || name == "log"
 }
@@ -64,10 +64,10 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// `riak.conf` has no name for it: it is given in `advanced.config`, in milliseconds.
+/// Name of a setting that `riak.conf` does not have: it is given in `advanced.config`, in milliseconds.
 const INACTIVITY: &str = "vnode_inactivity_timeout";
 
-/// What a request's settings mean in `riak.conf`, but for [`INACTIVITY`], as (name, value).
+/// Returns a request's settings as they are in `riak.conf`, but for [`INACTIVITY`], as (name, value).
 pub(super) fn settings(settings: &TestbedSettings) -> Result<Vec<(String, String)>, TestbedError> {
     let (backend, sync) = (settings.text("backend"), settings.text("sync") == "on");
     let inactivity = settings.duration("handoff").map(|time| time.as_millis().to_string());
@@ -102,7 +102,7 @@ pub(super) fn settings(settings: &TestbedSettings) -> Result<Vec<(String, String
     Ok(out.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
-/// What a node has in `riak.conf` that is not the vendor's, as (name, value) (vendor's documentation,
+/// Returns the lines of a node's `riak.conf` that are not the vendor's, as (name, value) (vendor's documentation,
 /// "Configuration reference").
 pub(super) fn configuration(
     member: &Member,
@@ -123,14 +123,14 @@ pub(super) fn configuration(
     own.chain(settings.iter().cloned()).collect()
 }
 
-/// Where a node that was laid out answers over HTTP.
+/// Returns the address at which a node that was laid out answers over HTTP.
 pub(super) fn http_of(folder: &Path) -> Option<SocketAddr> {
     let text = fs::read_to_string(folder.join("etc/riak.conf")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("listener.http.internal = "));
     line?.trim().parse().ok()
 }
 
-/// A file of `name = value` lines with these values; other lines stay.
+/// Returns a file of `name = value` lines with these values; other lines stay.
 fn with_lines(text: &str, values: &[(String, String)]) -> String {
     let name_of = |line: &str| line.split_once('=').map(|(name, _)| name.trim().to_owned());
     let given = |line: &&str| {
@@ -144,7 +144,7 @@ fn with_lines(text: &str, values: &[(String, String)]) -> String {
     out
 }
 
-/// `advanced.config` with what `riak.conf` has no names for. Erlang's distribution and the manager of
+/// Returns `advanced.config` with what `riak.conf` has no names for. Erlang's distribution and the manager of
 /// replication between clusters would take addresses that other nodes want. That manager ends its node
 /// if no interface lists its address, and `lo` lists 127.0.0.1 alone.
 fn advanced(vendor: &str, member: &Member) -> String {
@@ -158,7 +158,7 @@ fn advanced(vendor: &str, member: &Member) -> String {
     with_term(&text, "kernel", "inet_dist_use_interface", &format!("{{{a},{b},{c},{d}}}"))
 }
 
-/// A file of Erlang's terms, `[{application, [{key, value}, …]}, …].`, in which a key of an application
+/// Returns a file of Erlang's terms, `[{application, [{key, value}, …]}, …].`, in which a key of an application
 /// has this value.
 fn with_term(text: &str, application: &str, key: &str, value: &str) -> String {
     let bare = without_comments(text);
@@ -184,14 +184,14 @@ fn insert(text: &str, bare: &str, at: usize, term: &str) -> String {
     format!("{}{term}{comma}\n  {}", &text[..at], &text[at..])
 }
 
-/// Where the inside of `{name, [` begins, behind `from`.
+/// Returns the position at which the inside of `{name, [` begins, behind `from`.
 fn opens(bare: &str, from: usize, name: &str, bracket: char) -> Option<usize> {
     let begin = key_at(bare, from..bare.len(), name)?;
     let rest = &bare[begin..];
     rest.find(bracket).map(|at| begin + at + 1)
 }
 
-/// Where the tuple begins whose first element is this atom.
+/// Returns the position of the tuple whose first element is this atom.
 fn key_at(bare: &str, within: std::ops::Range<usize>, name: &str) -> Option<usize> {
     let part = &bare[within.clone()];
     part.match_indices('{').map(|(at, _)| at).find_map(|at| {
@@ -200,7 +200,7 @@ fn key_at(bare: &str, within: std::ops::Range<usize>, name: &str) -> Option<usiz
     })
 }
 
-/// How far it is to the bracket that closes what is open here.
+/// Returns the distance to the bracket that closes what is open here.
 fn closed(inside: &str) -> usize {
     let mut open = 1u32;
     let end = inside.char_indices().find(|(_, character)| {
@@ -214,7 +214,7 @@ fn closed(inside: &str) -> usize {
     end.map_or(inside.len(), |(at, _)| at)
 }
 
-/// The same text with blanks in the place of comments and of what is in strings, byte by byte.
+/// Returns the same text with blanks in the place of comments and of what is in strings, byte by byte.
 fn without_comments(text: &str) -> String {
     let (mut comment, mut string, mut escaped) = (false, false, false);
     let blank = |byte: u8| match byte {
@@ -264,7 +264,7 @@ mod tests {
         settings(&TestbedRequest::parse(words).unwrap().settings)
     }
 
-    /// As release 3.2 has it, but for most of its comments.
+    /// Text of release 3.2, but for most of its comments.
     const VENDOR: &str = r#"[
  {riak_core,
   [

@@ -1,4 +1,4 @@
-//! What a node of `sim` answers: the commands that kvdyno's driver of Redis sends, what its nodes
+//! Answers the requests to a node of `sim`: the commands that kvdyno's driver of Redis sends, what its nodes
 //! say to each other (`SIM FOLLOW`, `COPY`, `APPLY`, `BEAT`, `WHO`), and the lies it can be told to
 //! tell (`SIM LOSE`, `UNREPLICATED`, `SKIP`, `STALE`, `DOWN`). docs/TRUTH.md lists them.
 
@@ -37,7 +37,7 @@ impl Node {
         answered.unwrap_or_else(RespAnswer::Error)
     }
 
-    /// What does not concern records.
+    /// Answers a command that does not concern records.
     fn tell(&self, name: &str, words: &[&[u8]]) -> RespAnswer {
         let text = |word: &[u8]| String::from_utf8_lossy(word).to_ascii_lowercase();
         match (name, words) {
@@ -62,7 +62,7 @@ impl Node {
         format!("sim_version:{version}\r\nrole:{role}\r\nconnected_slaves:{replicas}\r\n")
     }
 
-    /// Names and values as Redis has them, so that what is promised can be read back.
+    /// Returns settings under the names and with the values that Redis has, so that what is promised can be read back.
     fn option(&self, name: &str) -> RespAnswer {
         let value = match name {
             "appendonly" if self.settings.disk => "yes",
@@ -76,7 +76,7 @@ impl Node {
         RespAnswer::List([name, value].map(|text| RespAnswer::Text(text.to_owned())).into())
     }
 
-    /// Where the primary is, as far as this node knows: each node is a sentinel, too.
+    /// Returns the address of the primary, as far as this node knows: each node is a sentinel, too.
     fn primary(&self) -> RespAnswer {
         let primary = match self.lock().role {
             Role::Primary => self.settings.number,
@@ -88,7 +88,7 @@ impl Node {
         RespAnswer::List(vec![RespAnswer::Text(ip), RespAnswer::Text(port)])
     }
 
-    /// All nodes but the primary, in whatever state they are.
+    /// Returns all nodes but the primary, in whatever state they are.
     fn replicas(&self) -> RespAnswer {
         let primary = match self.lock().role {
             Role::Primary => Some(self.settings.number),
@@ -169,7 +169,7 @@ impl Node {
         Ok(if self.settings.ack_after { self.await_replicas(state, awaited) } else { OK })
     }
 
-    /// Waits until every replica has the write. Who is primary no more cannot say what becomes of it.
+    /// Waits until every replica has the write. A node that is primary no more cannot say what becomes of it.
     fn await_replicas(&self, mut state: MutexGuard<'_, State>, sequence: u64) -> RespAnswer {
         let term = state.term;
         while state.followers.iter().any(|follower| follower.has < sequence) {
@@ -216,7 +216,7 @@ impl Node {
         }
     }
 
-    /// A lie, switched on.
+    /// Switches a lie on.
     fn lie(&self, verb: &[u8], rest: &[&[u8]]) -> Answered {
         let mut state = self.lock();
         let lies = &mut state.lies;

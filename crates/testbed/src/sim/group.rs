@@ -1,5 +1,5 @@
-//! What makes the nodes of `sim` one system: the primary feeds its replicas, and when it is gone the
-//! replica that has most of its writes takes over, an exact delay after the primary's last word.
+//! Makes the nodes of `sim` one system: the primary feeds its replicas, and when it is gone the replica that has most of its
+//! writes takes over, an exact delay after the primary's last word.
 //!
 //! There is no vote: where a partition splits the nodes, each side has a primary, and when it is
 //! healed the older one gives up what it took meanwhile. That is what makes such losses known.
@@ -17,20 +17,20 @@ use super::node::Node;
 use super::state::{Follower, Role};
 use crate::resp::{RespAnswer, encode, read_line};
 
-/// A primary says something at least this often.
+/// Longest time in which a primary says nothing.
 const BEAT: Duration = Duration::from_millis(20);
-/// How long another node may take to answer who it is.
+/// Longest time for another node to answer who it is.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// How long before it takes over a replica asks the others.
+/// Time before its take-over at which a replica asks the others.
 const AHEAD: Duration = Duration::from_millis(250);
 
-/// What another node says of itself.
+/// Another node, as it describes itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Peer {
     number: usize,
     term: u64,
     sequence: u64,
-    /// It is the primary, or has just heard of one.
+    /// True if it is the primary, or has just heard of one.
     led: bool,
 }
 
@@ -74,7 +74,7 @@ impl Node {
         }
     }
 
-    /// No other node has a primary or is a better successor.
+    /// Returns true if no other node has a primary or is a better successor.
     fn is_first(&self, peers: &[Peer]) -> bool {
         let own = (self.lock().sequence, std::cmp::Reverse(self.settings.number));
         peers.iter().all(|peer| !peer.led && (peer.sequence, std::cmp::Reverse(peer.number)) < own)
@@ -106,7 +106,7 @@ impl Node {
         all.filter(|(number, _)| *number != self.settings.number).collect()
     }
 
-    /// What all others say that answer.
+    /// Returns the answers of all others that answer.
     fn ask_all(&self) -> Vec<Peer> {
         thread::scope(|scope| {
             let asked: Vec<_> = (self.others().into_iter())
@@ -116,7 +116,7 @@ impl Node {
         })
     }
 
-    /// The answer to `SIM WHO`.
+    /// Returns the answer to `SIM WHO`.
     pub fn who(&self) -> RespAnswer {
         let state = self.lock();
         let led = match state.role {
@@ -243,7 +243,7 @@ impl Node {
     }
 }
 
-/// A connection on which nothing takes longer than `patience`.
+/// Opens a connection on which nothing takes longer than `patience`.
 fn connect(address: SocketAddr, patience: Duration) -> io::Result<TcpStream> {
     let stream = TcpStream::connect_timeout(&address, patience)?;
     stream.set_nodelay(true)?;

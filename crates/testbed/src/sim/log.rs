@@ -14,16 +14,16 @@ use serde_json::json;
 use super::truth::Truth;
 use crate::resp::{Request, read_line, read_request};
 
-/// When a log is synced.
+/// Moment at which a log is synced.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Syncing {
-    /// At each write of so many; 0: never.
+    /// Number of writes after which it is synced; 0: never.
     pub every: u64,
-    /// So long after the write; at once if that is nothing.
+    /// Time after the write; at once if that is nothing.
     pub lag: Duration,
 }
 
-/// Where a log is, and what it is to do.
+/// Place and settings of a log.
 #[derive(Clone, Debug)]
 pub(super) struct LogOptions {
     pub path: PathBuf,
@@ -36,13 +36,13 @@ pub(super) struct LogOptions {
 pub(super) struct Log {
     pub options: LogOptions,
     file: File,
-    /// Writes since the last sync.
+    /// Number of writes since the last sync.
     since: u64,
-    /// Who syncs later, if that is so: takes the moments of writes and their numbers.
+    /// Channel to the thread that syncs later, if one does: takes the moments of writes and their numbers.
     later: Option<Sender<(Instant, u64)>>,
 }
 
-/// The requests in the log at `path`, until the end or until one is not whole: what follows was never synced.
+/// Returns the requests in the log at `path`, until the end or until one is not whole: what follows was never synced.
 pub(super) fn requests(path: &Path) -> Vec<Request> {
     let Ok(file) = File::open(path) else { return Vec::new() };
     let mut reader = Summing { inner: BufReader::new(file), sum: 0 };
@@ -63,7 +63,7 @@ fn sum_line(sum: u32) -> String {
 }
 
 impl Log {
-    /// A new log that begins with `copy`, in the place of an old one.
+    /// Begins a new log with `copy`, in the place of an old one.
     pub fn begin(options: &LogOptions, copy: &[u8]) -> io::Result<Log> {
         let path = &options.path;
         let beside = path.with_extension("new");
@@ -132,7 +132,7 @@ fn sync_later(file: File, lag: Duration, truth: Arc<Truth>) -> Sender<(Instant, 
     later
 }
 
-/// Reads, and sums up what was read.
+/// Reader that sums up what was read.
 struct Summing<R> {
     inner: R,
     sum: u32,

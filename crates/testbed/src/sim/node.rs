@@ -1,5 +1,5 @@
-//! A node of `sim` as a process: it listens, answers each connection on a thread of its own, and
-//! looks whether it is to take over.
+//! Runs a node of `sim` as a process: it listens, answers each connection on a thread of its own, and looks whether it is to
+//! take over.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -16,33 +16,33 @@ use super::state::{Role, State};
 use super::truth::Truth;
 use crate::resp::{Answerer, Request, RespAnswer, converse};
 
-/// What a node is told when it starts.
+/// Settings of a node when it starts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Settings {
-    /// Which of the nodes it is, from 0.
+    /// Number of the node, from 0.
     pub number: usize,
-    /// All nodes.
+    /// Addresses of all nodes.
     pub nodes: Vec<SocketAddr>,
-    /// A write is acknowledged once the replicas have it; else before.
+    /// True if a write is acknowledged once the replicas have it; false: before.
     pub ack_after: bool,
-    /// How long after the last word of a primary its successor takes over.
+    /// Time after the last word of a primary at which its successor takes over.
     pub takeover: Duration,
-    /// How long after a write the primary passes it on.
+    /// Time after a write at which the primary passes it on.
     pub lag: Duration,
-    /// Writes are kept on disk.
+    /// True if writes are kept on disk.
     pub disk: bool,
-    /// The log is synced at each of so many writes; 0: never.
+    /// Number of writes after which the log is synced; 0: never.
     #[serde(default)]
     pub sync: u64,
-    /// So long after the write's answer; at once, and before it, if that is nothing.
+    /// Time after the write's answer until that sync; at once, and before the answer, if that is nothing.
     #[serde(default)]
     pub sync_lag: Duration,
     /// Number of times that it starts; 0: always.
     #[serde(default)]
     pub starts: u64,
-    /// Where its files are.
+    /// Folder of its files.
     pub folder: PathBuf,
-    /// Where its truth is, if that is elsewhere; each write is noted there, too.
+    /// Folder of its truth, if that is elsewhere; each write is noted there, too.
     #[serde(default)]
     pub truth: Option<PathBuf>,
 }
@@ -53,11 +53,11 @@ pub(super) struct Node {
     pub settings: Settings,
     pub truth: Arc<Truth>,
     state: Mutex<State>,
-    /// Called whenever something changes that somebody may wait for.
+    /// Wakes threads that wait when something changes.
     changed: Condvar,
 }
 
-/// Is a node of `sim`, as the settings in the file at `path` say, until the process ends.
+/// Runs a node of `sim`, as the settings in the file at `path` say, until the process ends.
 ///
 /// # Errors
 /// A line for the user if it cannot start.
@@ -77,16 +77,16 @@ pub fn serve(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// What is known of whoever is at the other end of a connection.
+/// Other end of a connection, as far as it is known.
 #[derive(Debug, Default)]
 pub(super) struct Peer {
-    /// The term of the primary that it is, if it is one.
+    /// Term of the primary that it is, if it is one.
     pub following: Option<u64>,
     /// Numbers of the writes that its request has made.
     pub made: Vec<u64>,
 }
 
-/// A connection, with what is to be noted of its answers: a cut of power may come before an answer or after it.
+/// Connection, with what is to be noted of its answers: a cut of power may come before an answer or after it.
 struct Conversation<'a> {
     node: &'a Node,
     peer: Peer,
@@ -161,7 +161,7 @@ impl Node {
         ended
     }
 
-    /// The connection of the primary of `term` is gone.
+    /// Notes that the connection of the primary of `term` is gone.
     fn lose_primary(&self, term: u64) {
         let mut state = self.lock();
         if let (true, Role::Replica { of, linked: true }) = (state.term == term, state.role) {

@@ -1,5 +1,4 @@
-//! What a node of `sim` holds: records with their last versions, who leads, who follows, and which
-//! lies it is to tell.
+//! The state of a node of `sim`: records with their last versions, its role, its followers, and the lies it is to tell.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -10,17 +9,17 @@ use std::time::Instant;
 use super::log::{Log, LogOptions, requests};
 use crate::resp::{Request, encode};
 
-/// Versions of a record that are kept: the newest and five before it, for lies about age.
+/// Number of versions of a record that are kept: the newest and five before it, for lies about age.
 const KEPT: usize = 6;
 
 /// A value; `None`: the record is not there.
 pub(super) type Value = Option<Arc<[u8]>>;
 
-/// Who the node takes itself for.
+/// Role that the node takes itself to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Primary,
-    /// It follows the node of this number, if it knows one; `linked`: that one's connection is open.
+    /// A replica of the node of this number, if it knows one; `linked`: that one's connection is open.
     Replica {
         of: Option<usize>,
         linked: bool,
@@ -31,36 +30,36 @@ pub(super) enum Role {
 #[derive(Debug)]
 pub(super) struct Follower {
     pub node: usize,
-    /// Takes requests, each with when it was carried out here.
+    /// Channel that takes requests, each with when it was carried out here.
     pub sender: Sender<(Instant, Arc<[u8]>)>,
-    /// It has all writes up to this one.
+    /// Number of the last write up to which it has all.
     pub has: u64,
 }
 
-/// What the node has been told to do wrong.
+/// Lies that the node has been told to tell.
 #[derive(Debug, Default)]
 pub(super) struct Lies {
-    /// So many writes are acknowledged and not made.
+    /// Number of writes to acknowledge and not make.
     pub lose: u64,
-    /// So many writes that its primary passes on are confirmed and not made.
+    /// Number of writes that its primary passes on to confirm and not make.
     pub skip: u64,
-    /// So many more writes are acknowledged and shown to no replica, then none is answered.
+    /// Number of further writes to acknowledge and show to no replica, after which none is answered.
     pub unreplicated: Option<u64>,
-    /// So many reads find the version so many before the newest.
+    /// Number of reads to answer with an old version, and how many versions before the newest it is.
     pub stale: (u64, usize),
-    /// Until then it refuses all that concerns records.
+    /// Time until which it refuses all that concerns records.
     pub down_until: Option<Instant>,
 }
 
 /// Everything about a node that changes.
 #[derive(Debug)]
 pub(super) struct State {
-    /// Goes up whenever a node takes over; the higher one counts.
+    /// Term, which goes up whenever a node takes over; the higher one counts.
     pub term: u64,
     /// Number of the last write.
     pub sequence: u64,
     pub role: Role,
-    /// When a replica last heard of its primary, or of a better successor than itself.
+    /// Time at which a replica last heard of its primary, or of a better successor than itself.
     pub heard: Instant,
     pub followers: Vec<Follower>,
     pub lies: Lies,
@@ -69,7 +68,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// A node that knows nothing but what is in its log, if it has one.
+    /// Opens a node that knows nothing but what is in its log, if it has one.
     pub fn open(log: Option<&LogOptions>) -> io::Result<State> {
         let mut state = State {
             term: 0,
@@ -89,7 +88,7 @@ impl State {
         Ok(state)
     }
 
-    /// The version `behind` before the newest, which is 0.
+    /// Returns the version `behind` before the newest, which is 0.
     pub fn value(&self, key: &[u8], behind: usize) -> Option<&Value> {
         let versions = self.records.get(key)?;
         versions.get(versions.len().checked_sub(behind + 1)?)
@@ -99,7 +98,7 @@ impl State {
         self.records.values().filter(|versions| matches!(versions.back(), Some(Some(_)))).count()
     }
 
-    /// Makes the next write; the request that has a replica make it, too.
+    /// Makes the next write; returns the request that has a replica make it, too.
     pub fn write(&mut self, key: &[u8], value: Value) -> io::Result<Arc<[u8]>> {
         self.sequence += 1;
         let sequence = self.sequence.to_string();
@@ -126,7 +125,7 @@ impl State {
         self.sequence = sequence;
     }
 
-    /// The request that gives another node all that this one has.
+    /// Returns the request that gives another node all that this one has.
     pub fn copy(&self) -> Vec<u8> {
         let sequence = self.sequence.to_string();
         let mut words: Vec<&[u8]> = vec![b"SIM", b"COPY", sequence.as_bytes()];
@@ -138,7 +137,7 @@ impl State {
         encode(&words)
     }
 
-    /// Holds what a copy says and nothing else; the keys of records that are no more.
+    /// Holds what a copy says and nothing else; returns the keys of records that are no more.
     pub fn replace(&mut self, sequence: u64, records: &[Vec<u8>]) -> io::Result<Vec<Vec<u8>>> {
         let before = std::mem::take(&mut self.records);
         for pair in records.chunks_exact(2) {
@@ -177,7 +176,7 @@ impl State {
     }
 }
 
-/// A number as requests have it.
+/// Reads a number as requests have it.
 pub(super) fn number(word: &[u8]) -> Result<u64, String> {
     let text = String::from_utf8_lossy(word);
     text.parse().map_err(|_| format!("ERR `{text}` is no number"))

@@ -1,5 +1,5 @@
-//! What a node of `sim` did wrong on purpose, and who led when: one line of JSON for each, in the
-//! file `truth.jsonl` of its folder, which a kill does not take away.
+//! Logs what a node of `sim` did wrong on purpose, and which node led when: one line of JSON for each, in the file
+//! `truth.jsonl` of its folder, which a kill does not take away.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

@@ -11,7 +11,7 @@ use kvdyno_testbed::{AmongClients, Deployment, OwnNetwork, Testbed};
 
 /// Longest wait for something that is to come.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a silence shows that nothing comes. It is only too short for a fault that does not act.
+/// Length of a silence that shows that nothing comes. It is only too short for a fault that does not act.
 const SILENCE: Duration = Duration::from_secs(2);
 
 fn up(words: &str) -> Deployment {
@@ -24,7 +24,7 @@ fn address(testbed: &mut Deployment, node: &str) -> SocketAddr {
     node.address.parse().expect("its address")
 }
 
-/// What a server answers within `patience`.
+/// Returns what a server answers within `patience`.
 fn ask(server: SocketAddr, words: &str, patience: Duration) -> Option<String> {
     let mut stream = TcpStream::connect_timeout(&server, patience).ok()?;
     stream.set_read_timeout(Some(patience)).ok()?;
@@ -72,7 +72,7 @@ fn cut(from: &[&str], way: Way) -> NodeFault {
     NodeFault::Partition { from: CutFrom::Named(names), way }
 }
 
-/// Devices of the namespace that the calling thread is in.
+/// Returns the devices of the namespace that the calling thread is in.
 fn devices() -> Vec<String> {
     let text = std::fs::read_to_string("/proc/thread-self/net/dev").expect("the devices");
     let names = text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned()));
@@ -121,7 +121,7 @@ fn a_partition_cuts_off_whom_it_says_and_no_others() {
     assert_eq!(devices(), before, "the thread is back where it was, and nothing was left there");
 }
 
-/// Segments that were sent again, of the namespace that the calling thread is in.
+/// Returns the number of segments that were sent again, of the namespace that the calling thread is in.
 fn sent_again() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/net/snmp").expect("its counters");
     let rows: Vec<Vec<&str>> = text
@@ -132,7 +132,7 @@ fn sent_again() -> u64 {
     rows[1][place].parse().expect("a number")
 }
 
-/// Asks a server this often over one connection; the shortest time to an answer.
+/// Asks a server this often over one connection; returns the shortest time to an answer.
 fn converse(server: SocketAddr, times: usize) -> Duration {
     let mut stream = TcpStream::connect_timeout(&server, PATIENCE).expect("a connection");
     stream.set_nodelay(true).expect("no delay");
@@ -181,7 +181,7 @@ fn packets_are_lost_and_come_late_until_it_is_undone() {
     assert!(shortest(first) < delay);
 }
 
-/// Fetches the value of `k` once; how long that took.
+/// Fetches the value of `k` once; returns how long that took.
 fn fetch(server: SocketAddr, length: usize) -> Duration {
     let mut stream = TcpStream::connect_timeout(&server, PATIENCE).expect("a connection");
     stream.set_read_timeout(Some(PATIENCE)).expect("a deadline");

@@ -1,4 +1,4 @@
-//! A Redis Cluster: every client knows which node serves which slot, follows `MOVED` and `ASK`, and has
+//! Drives a Redis Cluster: every client knows which node serves which slot, follows `MOVED` and `ASK`, and has
 //! the map of slots read again after errors. docs/stores/redis-cluster.md.
 
 mod redirect;
@@ -19,7 +19,7 @@ use crate::wire::Endpoint;
 use slots::{Map, Range, read_slots};
 pub(super) use view::{Refused, View};
 
-/// The cluster that a URL names; asks nobody yet.
+/// Returns the cluster that a URL names; asks no node yet.
 pub(super) fn open(url: &mut StoreUrl) -> Result<Cluster, StoreError> {
     let (access, reach) = Access::take(url)?;
     let read = ReadFrom::take(url)?;
@@ -41,24 +41,24 @@ pub(super) fn open(url: &mut StoreUrl) -> Result<Cluster, StoreError> {
     })
 }
 
-/// Shortest time between two looks at the map: while a fail-over lasts every request fails.
+/// Shortest time between two looks at the map, in ns: while a fail-over lasts every request fails.
 const PAUSE: Nanos = 100_000_000;
 /// Nodes that are asked at once; the first answer counts, so that dead ones cost no time.
 const ASKED_AT_ONCE: usize = 6;
 
-/// What all clients of a store know of the cluster.
+/// Knowledge of the cluster that all clients of a store share.
 pub(super) struct Cluster {
     access: Arc<Access>,
     map: Mutex<Arc<Map>>,
-    /// Goes up with each change of `map`.
+    /// Number that rises with each change of `map`.
     version: AtomicU64,
-    /// Something has shown that the map may be old.
+    /// True if something has shown that the map may be old.
     stale: AtomicBool,
-    /// A client is asking for the map.
+    /// True while a client asks for the map.
     asking: AtomicBool,
-    /// On kvdyno's clock: the map is not asked for again before.
+    /// Time on kvdyno's clock before which the map is not asked for again, in ns.
     not_before: AtomicU64,
-    /// Reads are of this copy of each slot and of no other, whatever it has: 0 is the primary's.
+    /// Number of the copy of each slot that reads are of, and of no other, whatever it has; 0 is the primary's.
     copy: Option<usize>,
 }
 
@@ -71,12 +71,12 @@ impl Cluster {
         self.access.readonly
     }
 
-    /// The same cluster, of which only the copy of this number is read, as the map is now.
+    /// Returns the same cluster, of which only the copy of this number is read, as the map is now.
     pub(super) fn of_copy(&self, number: usize) -> Cluster {
         self.read_from(number > 0, Some(number))
     }
 
-    /// The same cluster, of which the primaries are read.
+    /// Returns the same cluster, of which the primaries are read.
     pub(super) fn of_primaries(&self) -> Cluster {
         self.read_from(false, None)
     }
@@ -93,18 +93,18 @@ impl Cluster {
         }
     }
 
-    /// The map, asked for again.
+    /// Asks for the map again and returns it.
     pub(super) async fn refreshed(&self) -> Answer<Arc<Map>> {
         self.refresh().await?;
         Ok(self.map())
     }
 
-    /// The map as it is known.
+    /// Returns the map as it is known.
     pub(super) fn map(&self) -> Arc<Map> {
         self.locked().clone()
     }
 
-    /// The map, asked for if it is not known or may be old.
+    /// Returns the map, asked for if it is not known or may be old.
     pub(super) async fn current(&self) -> Answer<Arc<Map>> {
         if self.stale.load(Ordering::Acquire) {
             let refreshed = self.refresh().await;
@@ -115,13 +115,13 @@ impl Cluster {
         Ok(self.map())
     }
 
-    /// Something went wrong that an old map may be the cause of.
+    /// Marks the map as perhaps old: something went wrong that an old map may be the cause of.
     fn doubt(&self) {
         self.stale.store(true, Ordering::Release);
     }
 
-    /// Looks at the map again if there is a doubt, nobody else does, and the last time is not just
-    /// over. What goes wrong shows in the request that follows.
+    /// Looks at the map again if there is a doubt, no other client does, and the last time is not just over. A failure of
+    /// this look shows in the request that follows.
     async fn look_again(&self) {
         let due = now() >= self.not_before.load(Ordering::Acquire);
         if !due || self.asking.swap(true, Ordering::AcqRel) {
@@ -179,7 +179,7 @@ impl Cluster {
         }
     }
 
-    /// The number of the node at an address that a redirection named.
+    /// Returns the number of the node at an address that a redirection named.
     fn number_of(&self, host: &str, port: u16) -> usize {
         let mut number = 0;
         self.replace(|map| {
@@ -204,7 +204,7 @@ impl Cluster {
     }
 }
 
-/// Ends the asking even if the client that asks is given up meanwhile.
+/// Guard that ends the asking even if the client that asks is given up meanwhile.
 struct Asking<'a>(&'a Cluster);
 
 impl Drop for Asking<'_> {
@@ -214,17 +214,17 @@ impl Drop for Asking<'_> {
 }
 
 impl Map {
-    /// Nodes that take writes.
+    /// Returns the nodes that take writes.
     pub(super) fn primaries(&self) -> impl Iterator<Item = &Endpoint> {
         self.primary_numbers().into_iter().map(|number| &self.nodes[number])
     }
 
-    /// Nodes that take writes, with their member numbers.
+    /// Returns the nodes that take writes, with their member numbers.
     pub(super) fn numbered_primaries(&self) -> impl Iterator<Item = (usize, Endpoint)> {
         self.primary_numbers().into_iter().map(|number| (number, self.nodes[number].clone()))
     }
 
-    /// What is disclosed of it.
+    /// Returns the settings to disclose: the numbers of primaries and of replicas.
     pub(super) fn settings(&self) -> [(String, String); 2] {
         let count = |numbers: Vec<usize>| numbers.len().to_string();
         [

@@ -1,20 +1,19 @@
-//! `MOVED` and `ASK`: a node says that another one has the slot. Nothing was applied, so that to go
-//! there is not to try a second time.
+//! Reads `MOVED` and `ASK`: a node says that another one has the slot. Nothing was applied, so going there is no second try.
 
 use kvdyno_core::store::{Certainty, RequestError};
 
-/// Where a node sends us.
+/// Node to which another one sends us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Redirect {
-    /// For this request only (`ASK`); if not, for good (`MOVED`).
+    /// True for this request only (`ASK`), false for good (`MOVED`).
     pub(super) ask: bool,
-    /// Empty if it is the host that says so.
+    /// Name of the host; empty if it is the one that says so.
     pub(super) host: String,
     pub(super) port: u16,
 }
 
 impl Redirect {
-    /// Where the refusal of a request sends us; only if nothing of the request was applied.
+    /// Returns where the refusal of a request sends us; `None` unless nothing of the request was applied.
     pub(super) fn of(error: &RequestError) -> Option<Redirect> {
         if error.certainty != Certainty::Failed {
             return None;

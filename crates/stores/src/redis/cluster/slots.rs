@@ -1,15 +1,15 @@
-//! Which node of a Redis Cluster serves which of its 16,384 slots (redis.io, "Redis cluster
+//! Maps the 16,384 slots of a Redis Cluster to the nodes that serve them (redis.io, "Redis cluster
 //! specification").
 
 use crate::redis::codec::{Token, Tokens};
 use crate::wire::Endpoint;
 
-/// Slots of every Redis Cluster.
+/// Number of slots of every Redis Cluster.
 pub(super) const SLOTS: usize = 16_384;
-/// The shard of a slot that nobody serves.
+/// Shard of a slot that no node serves.
 const NOBODY: u16 = u16::MAX;
 
-/// The slot of a key: CRC16 of the key, or of what stands between its first braces if that is not
+/// Returns the slot of a key: CRC16 of the key, or of what stands between its first braces if that is not
 /// empty.
 #[inline]
 pub(super) fn slot_of(key: &[u8]) -> usize {
@@ -23,7 +23,7 @@ fn tag(key: &[u8]) -> Option<&[u8]> {
     (length > 0).then(|| &key[begin..begin + length])
 }
 
-/// CRC-16/XMODEM: polynomial 0x1021, from 0, not reflected (the specification's appendix A).
+/// Returns the CRC-16/XMODEM: polynomial 0x1021, from 0, not reflected (the specification's appendix A).
 fn crc16(bytes: &[u8]) -> u16 {
     let step = |crc: u16, byte: &u8| (crc << 8) ^ TABLE[usize::from((crc >> 8) as u8 ^ byte)];
     bytes.iter().fold(0, step)
@@ -45,7 +45,7 @@ const TABLE: [u16; 256] = {
     table
 };
 
-/// A range of slots as a node tells it.
+/// Range of slots as a node tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) first: usize,
@@ -98,28 +98,28 @@ struct Shard {
     replicas: Vec<usize>,
 }
 
-/// The whole of a cluster as some node told it.
+/// Map of a whole cluster as some node told it.
 #[derive(Clone)]
 pub(in crate::redis) struct Map {
     /// Every node ever heard of; its place here is its member number and never changes.
     pub(in crate::redis) nodes: Vec<Endpoint>,
     shards: Vec<Shard>,
-    /// For each slot its shard.
+    /// Number of the shard of each slot.
     slots: Vec<u16>,
 }
 
 impl Map {
-    /// A map that knows some nodes and no slot.
+    /// Returns a map that knows some nodes and no slot.
     pub(super) fn unknown(nodes: Vec<Endpoint>) -> Map {
         Map { nodes, shards: Vec::new(), slots: vec![NOBODY; SLOTS] }
     }
 
-    /// No node serves any slot, as far as is known.
+    /// Returns true if no node serves any slot, as far as is known.
     pub(super) fn is_empty(&self) -> bool {
         self.shards.is_empty()
     }
 
-    /// The same nodes with the slots as `ranges` tell them; new nodes are added.
+    /// Returns the same nodes with the slots as `ranges` tell them; new nodes are added.
     pub(super) fn with(&self, ranges: &[Range]) -> Map {
         let mut map = Map::unknown(self.nodes.clone());
         for range in ranges {
@@ -139,7 +139,7 @@ impl Map {
         map
     }
 
-    /// The number of the node at an address; it gets one if it has none.
+    /// Returns the number of the node at an address; it gets one if it has none.
     pub(super) fn number_of(&mut self, host: &str, port: u16) -> usize {
         let same = |node: &Endpoint| node.host() == host && node.port() == port;
         self.nodes.iter().position(same).unwrap_or_else(|| {
@@ -148,21 +148,20 @@ impl Map {
         })
     }
 
-    /// Slots, shards and nodes are the same.
+    /// Returns true if slots, shards and nodes are the same.
     pub(super) fn agrees(&self, other: &Map) -> bool {
         self.nodes.len() == other.nodes.len()
             && self.shards == other.shards
             && self.slots == other.slots
     }
 
-    /// The node that takes the writes of `slot`. One that nobody serves is asked of some node, which
-    /// says so.
+    /// Returns the node that takes the writes of `slot`. A slot that no node serves is asked of some node, which says so.
     #[inline]
     pub(super) fn primary(&self, slot: usize) -> usize {
         self.shard(slot).map_or(0, |shard| shard.primary)
     }
 
-    /// A replica of `slot`, another one each `turn`; the primary if there is none.
+    /// Returns a replica of `slot`, another one each `turn`; the primary if there is none.
     #[inline]
     pub(super) fn replica(&self, slot: usize, turn: usize) -> usize {
         let Some(shard) = self.shard(slot) else { return 0 };
@@ -172,7 +171,7 @@ impl Map {
         }
     }
 
-    /// The node that has copy `number` of `slot`: 0 is the primary's, 1 the first replica's.
+    /// Returns the node that has copy `number` of `slot`: 0 is the primary's, 1 the first replica's.
     pub(super) fn copy(&self, slot: usize, number: usize) -> Option<usize> {
         let shard = self.shard(slot)?;
         match number.checked_sub(1) {
@@ -181,12 +180,12 @@ impl Map {
         }
     }
 
-    /// The node that has copy `number` of the record at `key`.
+    /// Returns the node that has copy `number` of the record at `key`.
     pub(in crate::redis) fn holder(&self, key: &[u8], number: usize) -> Option<&Endpoint> {
         self.nodes.get(self.copy(slot_of(key), number)?)
     }
 
-    /// Copies of the slot that has most.
+    /// Returns the number of copies of the slot that has most.
     pub(in crate::redis) fn most_copies(&self) -> usize {
         self.shards.iter().map(|shard| 1 + shard.replicas.len()).max().unwrap_or(0)
     }
@@ -195,7 +194,7 @@ impl Map {
         self.shards.get(usize::from(self.slots[slot]))
     }
 
-    /// Numbers of the nodes that serve slots: primaries, each once.
+    /// Returns the numbers of the nodes that serve slots: primaries, each once.
     pub(super) fn primary_numbers(&self) -> Vec<usize> {
         let mut numbers: Vec<usize> = self.shards.iter().map(|shard| shard.primary).collect();
         numbers.sort_unstable();
@@ -203,7 +202,7 @@ impl Map {
         numbers
     }
 
-    /// Numbers of the replicas, each once.
+    /// Returns the numbers of the replicas, each once.
     pub(super) fn replica_numbers(&self) -> Vec<usize> {
         let mut numbers: Vec<usize> =
             self.shards.iter().flat_map(|shard| shard.replicas.iter().copied()).collect();

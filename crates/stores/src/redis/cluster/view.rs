@@ -27,15 +27,15 @@ pub(in crate::redis) struct View {
     cluster: Arc<Cluster>,
     map: Arc<Map>,
     version: u64,
-    /// Whose turn it is among replicas.
+    /// Counter by which replicas take turns.
     turn: usize,
 }
 
-/// Where a request goes.
+/// Node that a request goes to.
 #[derive(Clone, Copy, Debug)]
 struct Hop {
     member: usize,
-    /// `ASKING` goes first: the node has the slot for this request only.
+    /// True if `ASKING` goes first: the node has the slot for this request only.
     asking: bool,
 }
 
@@ -50,7 +50,7 @@ impl Hop {
         }
     }
 
-    /// The answer to the request itself, past that to `ASKING`.
+    /// Returns the answer to the request itself, which comes after that to `ASKING`.
     fn past_asking(self, first: Token, answer: &[u8]) -> (Token, &[u8]) {
         if self.asking
             && let Ok(Some((_, length))) = token(answer)
@@ -64,13 +64,13 @@ impl Hop {
 
 /// A request that a node has refused, or did not answer.
 pub(in crate::redis) struct Refused {
-    /// The node.
+    /// Number of the node.
     pub(in crate::redis) member: usize,
-    /// What it said.
+    /// Error that the node answered with, or that came in place of an answer.
     pub(in crate::redis) error: RequestError,
 }
 
-/// What came of a put that may be redirected.
+/// Outcome of a put that may be redirected.
 enum Reached<T> {
     Answer(T),
     Redirected(Redirect),
@@ -82,7 +82,7 @@ impl View {
         View { cluster: cluster.clone(), map, version: u64::MAX, turn: 0 }
     }
 
-    /// A member for each node, and whether to connect to it at once.
+    /// Returns a member for each node, and whether to connect to it at once.
     pub(in crate::redis) fn members(&self) -> Vec<(Wire, bool)> {
         let mut used = self.map.primary_numbers();
         if self.cluster.reads_replicas() {
@@ -92,7 +92,7 @@ impl View {
         nodes.map(|(number, node)| (self.wire(node), used.contains(&number))).collect()
     }
 
-    /// The node to which a request about `key` goes first.
+    /// Returns the node to which a request about `key` goes first.
     #[inline]
     pub(in crate::redis) fn member(
         &mut self,
@@ -104,7 +104,7 @@ impl View {
         Ok(self.hop(key, effect)?.member)
     }
 
-    /// Sends a request that was refused once more where its refusal says.
+    /// Sends a request that was refused once more, where its refusal says.
     pub(in crate::redis) async fn send_elsewhere<T, E, R>(
         &mut self,
         link: &mut Link<Wire>,
@@ -142,7 +142,7 @@ impl View {
         Err(if Redirect::of(&error).is_some() { lost_on_the_way() } else { self.noted(error) })
     }
 
-    /// `GET` of each key, in one write to each node.
+    /// Sends a `GET` of each key, in one write to each node.
     pub(in crate::redis) async fn get_batch(
         &mut self,
         link: &mut Link<Wire>,
@@ -175,7 +175,7 @@ impl View {
         Err(lost_on_the_way())
     }
 
-    /// `SET` of each record, in one write to each node. Those that were redirected, and only those, are
+    /// Sends a `SET` of each record, in one write to each node. Those that were redirected, and only those, are
     /// sent again.
     pub(in crate::redis) async fn put_batch(
         &mut self,
@@ -212,7 +212,7 @@ impl View {
         outcome_of_all(ended)
     }
 
-    /// The map may be out of date.
+    /// Returns true if the map may be out of date.
     #[inline]
     pub(in crate::redis) fn is_in_doubt(&self) -> bool {
         self.cluster.stale.load(Ordering::Relaxed)
@@ -270,7 +270,7 @@ impl View {
         Hop { member, asking: redirect.ask }
     }
 
-    /// A lost connection or a cluster that is down may mean that the slot has another node by now.
+    /// Doubts the map after a lost connection or an answer of a cluster that is down: the slot may have another node by now.
     #[cold]
     fn noted(&self, error: RequestError) -> RequestError {
         if error.connection_lost || error.class == ErrorClass::Unavailable {
@@ -333,7 +333,7 @@ fn read_rows(
     Ok(redirected)
 }
 
-/// What became of each put.
+/// Returns the outcome of each put.
 fn read_puts(hops: &[Hop], split: &Split, answers: Answers<'_>) -> Vec<Answer<Reached<()>>> {
     let mut replies: Vec<Answer<Tokens<'_>>> =
         answers.into_iter().map(|answer| answer.map(|(_, bytes)| Tokens::new(bytes))).collect();

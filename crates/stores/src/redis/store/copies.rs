@@ -1,5 +1,5 @@
-//! The copies that Redis keeps of each record: a primary and its replicas, each read by itself. A replica
-//! answers reads that it is asked directly; one of a cluster after `READONLY`, for the slots that it has.
+//! Reads each copy that Redis keeps of a record, on a primary and its replicas, by itself. A replica answers reads that it
+//! is asked directly; one of a cluster after `READONLY`, for the slots that it has.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::redis::codec::Token;
 use crate::redis::wire::{Access, ReadFrom, Sentinels, Wire, ask};
 use crate::wire::{Effect, Endpoint, unexpected};
 
-/// What each node has, as its topology is now.
+/// Returns a store for each node, as its topology is now.
 pub(super) async fn of(store: &RedisStore) -> Answer<Copies<BoxedStore>> {
     match &store.topology {
         // Each record is on one of the servers that the URL names; whether that has replicas nobody
@@ -36,7 +36,7 @@ async fn watched(store: &RedisStore, sentinels: &Sentinels) -> Answer<Copies<Box
     })))
 }
 
-/// The primary of each slot, its first replica, its second, as far as some slot has one.
+/// Returns the primary of each slot, its first replica, its second, as far as some slot has one.
 async fn of_cluster(store: &RedisStore, cluster: &Arc<Cluster>) -> Answer<Copies<BoxedStore>> {
     let map = cluster.refreshed().await?;
     Ok(several((0..map.most_copies()).map(|number| {
@@ -73,7 +73,7 @@ fn placed(store: &RedisStore, node: Endpoint, access: Arc<Access>) -> RedisStore
     }
 }
 
-/// Reads of a replica may be old: those of its primary are not.
+/// Returns the store that reads the primary, where reads of a replica may be old: those of its primary are not.
 pub(super) fn stronger(store: &RedisStore) -> Vec<(BoxedStore, String)> {
     let topology = match &store.topology {
         Topology::Watched { sentinels, read: ReadFrom::Replica } => {
@@ -99,8 +99,8 @@ pub(super) fn stronger(store: &RedisStore) -> Vec<(BoxedStore, String)> {
     vec![(BoxedStore::new(primary), "of the primary".to_owned())]
 }
 
-/// How many of the records at `keys` a server has, which is reached as `known` is. A node of a cluster that
-/// has not got a record's slot says so.
+/// Returns how many of the records at `keys` a server has, which is reached as `known` is. A node of a cluster that has not
+/// got a record's slot says so.
 pub(super) async fn held_by(
     access: &Arc<Access>,
     known: Option<Endpoint>,

@@ -31,7 +31,7 @@ pub(super) async fn open(access: &Access, endpoint: &Endpoint) -> Answer<Dialogu
     }
 }
 
-/// What every later request needs.
+/// Carries out the steps that every later request needs.
 async fn begin(access: &Access, endpoint: &Endpoint) -> Answer<Dialogue> {
     let mut dialogue = Dialogue::open(endpoint).await?;
     let knows_hello = !access.omitted.hello.load(Ordering::Relaxed);
@@ -62,12 +62,12 @@ async fn begin(access: &Access, endpoint: &Endpoint) -> Answer<Dialogue> {
     Ok(dialogue)
 }
 
-/// The server is there and answers, be it with a refusal: it was not on its way down when it closed.
+/// Makes sure that the server is there and answers, be it with a refusal: it was not on its way down when it closed.
 async fn prove(dialogue: &mut Dialogue) -> Answer<()> {
     ask(dialogue, &[b"PING"]).await.map(|_| ())
 }
 
-/// `false` if the server does not speak RESP3 and RESP2 will do.
+/// Sends `HELLO 3`. Returns `false` if the server does not speak RESP3 and RESP2 will do.
 async fn greet(dialogue: &mut Dialogue, access: &Access) -> Answer<bool> {
     let mut words: Vec<&[u8]> = vec![b"HELLO", b"3"];
     if let Some(password) = &access.password {
@@ -94,7 +94,7 @@ async fn authenticate(dialogue: &mut Dialogue, access: &Access) -> Answer<()> {
     Ok(())
 }
 
-/// The server is there and does not let us in.
+/// Returns the error of a server that is there and does not let us in.
 fn refused(mut error: RequestError) -> RequestError {
     if error.class == ErrorClass::Full {
         error.class = ErrorClass::Unavailable;

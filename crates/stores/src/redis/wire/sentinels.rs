@@ -16,7 +16,7 @@ use crate::redis::codec::{Token, Tokens};
 use crate::url::StoreUrl;
 use crate::wire::{Dialogue, Endpoint};
 
-/// The sentinels that a URL names, how their servers are asked, and where reads go.
+/// Takes the sentinels that a URL names, how their servers are asked, and where reads go.
 pub(in crate::redis) fn open(
     url: &mut StoreUrl,
 ) -> Result<(Access, Sentinels, ReadFrom), StoreError> {
@@ -44,22 +44,22 @@ pub(in crate::redis) fn open(
 /// The sentinels of one primary.
 pub(in crate::redis) struct Sentinels {
     servers: Vec<Endpoint>,
-    /// How they themselves are asked.
+    /// Settings by which the sentinels themselves are asked.
     access: Access,
     name: String,
-    /// Whose turn it is among the replicas.
+    /// Counter by which the replicas take turns.
     turn: AtomicUsize,
 }
 
 type Asking<'a, T> = Pin<Box<dyn Future<Output = Answer<T>> + 'a>>;
 
 impl Sentinels {
-    /// What the sentinels call the primary.
+    /// Returns the name that the sentinels give to the primary.
     pub(in crate::redis) fn name(&self) -> &str {
         &self.name
     }
 
-    /// One of them: what it is reached by, its data servers are reached by too.
+    /// Returns one of the sentinels: the data servers are reached in the same way as it.
     pub(in crate::redis) fn first(&self) -> &Endpoint {
         &self.servers[0]
     }
@@ -86,7 +86,7 @@ impl Sentinels {
         handshake::open(access, &replicas[turn % replicas.len()]).await
     }
 
-    /// Where the primary is, and how many sentinels must agree that it is gone.
+    /// Returns the settings to disclose: the number of sentinels, the primary's name, and its address at the start.
     pub(in crate::redis) async fn settings(&self) -> Answer<Vec<(String, String)>> {
         let primary = self.primary().await?;
         let settings = [
@@ -97,7 +97,7 @@ impl Sentinels {
         Ok(settings.map(|(name, value)| (name.to_owned(), value)).to_vec())
     }
 
-    /// Every replica that the sentinels know, whatever state it is in.
+    /// Returns every replica that the sentinels know, whatever state it is in.
     pub(in crate::redis) async fn replicas(&self) -> Answer<Vec<Endpoint>> {
         self.ask_all(|sentinel| Box::pin(self.replicas_by(sentinel, true))).await
     }
@@ -143,19 +143,19 @@ impl Sentinels {
     }
 }
 
-/// What a server says that it is: `master`, `slave`, `sentinel`.
+/// Returns the role that a server says it has: `master`, `slave`, `sentinel`.
 async fn role(dialogue: &mut Dialogue) -> Answer<Option<String>> {
     let (_, bytes) = ask(dialogue, &[b"ROLE"]).await??;
     let role = Tokens::new(&bytes).nth(1);
     Ok(role.map(|(_, text)| String::from_utf8_lossy(text).into_owned()))
 }
 
-/// A replica as a sentinel sees it.
+/// Replica as a sentinel sees it.
 #[derive(Debug, PartialEq, Eq)]
 struct Replica {
     host: String,
     port: u16,
-    /// It is up and linked to its primary.
+    /// True if it is up and linked to its primary.
     in_order: bool,
 }
 

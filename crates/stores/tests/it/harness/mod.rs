@@ -14,7 +14,7 @@ use kvdyno_core::store::{
 use kvdyno_core::workload::fault::NodeFault;
 use kvdyno_testbed::{Deployment, Testbed};
 
-/// How long a cluster may take to serve again, on a machine that is fully loaded.
+/// Longest time until a cluster serves again, on a machine that is fully loaded.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Starts a testbed, whose software must be installed.
@@ -102,12 +102,12 @@ pub async fn in_flight_on_each<C: Client, T: Transport, H>(
     connections.zip(answers.into_iter().flatten()).collect()
 }
 
-/// Bytes of every kind, others for each `seed`.
+/// Returns bytes of every kind, others for each `seed`.
 pub fn binary(length: usize, seed: u8) -> Vec<u8> {
     (0..length).map(|at| (at as u32).wrapping_mul(31).wrapping_add(seed.into()) as u8).collect()
 }
 
-/// Clients that share a connection get their own answers, big and small ones mixed.
+/// Checks that clients that share a connection get their own answers, big and small ones mixed.
 pub async fn keeps_answers_apart(store: &impl Store, clients: usize) {
     let mut connection = store.connect(clients).await.unwrap();
     let keys = names("key", clients);
@@ -163,8 +163,7 @@ pub async fn a_killed_node_leaves_writes_indeterminate(
     assert_eq!(client.get("k").await, Ok(Some(b"again".to_vec())));
 }
 
-/// Asks again until `wanted` is pleased; between two times as long as a client that lost its
-/// connection would wait.
+/// Asks again until `wanted` is pleased, after pauses as long as a client that lost its connection would wait.
 pub async fn until<T>(
     what: &str,
     mut ask: impl AsyncFnMut() -> T,
@@ -181,13 +180,13 @@ pub async fn until<T>(
     }
 }
 
-/// A put of one value.
+/// Returns a put of one value.
 pub fn whole<'a>(key: &'a [u8], value: &'a [u8], ttl: Option<Duration>) -> Put<'a> {
     let value = Value::new(value, &[]);
     Put { key, value, insert: false, partial: false, record_fields: 1, ttl }
 }
 
-/// Places of fields of the given (number, length), end to end.
+/// Returns the places of fields of the given (number, length), end to end.
 pub fn spans(fields: &[(u16, u32)]) -> Vec<FieldSpan> {
     let mut start = 0;
     let place = |&(index, length): &(u16, u32)| {
@@ -289,7 +288,7 @@ async fn before_another_try(error: &RequestError, begin: Instant) {
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
-/// `count` names.
+/// Returns `count` names.
 pub fn names(prefix: &str, count: usize) -> Vec<String> {
     (0..count).map(|n| format!("{prefix}{n}")).collect()
 }

@@ -21,13 +21,13 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// Name of the command.
+    /// Returns the name of the command.
     pub fn name(&self) -> &str {
         self.command.keys().next().map_or("", String::as_str)
     }
 }
 
-/// What the script says now.
+/// State of the script.
 #[derive(Default)]
 struct Script {
     primary: Option<usize>,
@@ -43,7 +43,7 @@ pub struct ScriptedSet {
 }
 
 impl ScriptedSet {
-    /// Three members, of which the first is primary.
+    /// Starts three members, of which the first is primary.
     pub fn start() -> ScriptedSet {
         let listeners: Vec<TcpListener> =
             (0..3).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()).collect();
@@ -62,17 +62,17 @@ impl ScriptedSet {
         format!("mongodb://{}/db?replicaSet=rs0&{options}", hosts.join(","))
     }
 
-    /// Another member is primary from now on, or none.
+    /// Makes another member primary from now on, or none.
     pub fn elect(&self, primary: Option<usize>) {
         self.script().primary = primary;
     }
 
-    /// The next command of this name gets this answer.
+    /// Gives this answer to the next command of this name.
     pub fn answer_once(&self, name: &str, answer: Document) {
         self.script().instead.push((name.to_owned(), answer));
     }
 
-    /// What was sent under this name so far; forgotten after that.
+    /// Takes what was sent under this name so far; forgotten after that.
     pub fn take_sent(&self, name: &str) -> Vec<Sent> {
         let mut script = self.script();
         let sent = std::mem::take(&mut script.sent);

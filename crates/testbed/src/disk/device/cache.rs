@@ -1,4 +1,4 @@
-//! What a disk was handed and has not flushed: each write goes to the image at once, and what was there before is
+//! Remembers what a disk was handed and has not flushed: each write goes to the image at once, and what was there before is
 //! kept, so that a cut of power can take it back.
 
 use std::collections::VecDeque;
@@ -9,17 +9,17 @@ use std::os::unix::fs::FileExt;
 use kvdyno_core::ground::random::Random;
 use kvdyno_core::workload::fault::Lose;
 
-/// What a disk keeps or loses as a whole, bytes.
+/// Size of what a disk keeps or loses as a whole, bytes.
 const SECTOR: usize = 512;
 
-/// What a disk's cache holds at most, bytes: beyond that it writes out the oldest.
+/// Size of a disk's cache, bytes: beyond that it writes out the oldest.
 const HOLDS: usize = 64 << 20;
 
 /// One write since the last flush.
 #[derive(Debug)]
 struct Written {
     offset: u64,
-    /// What was there, and what is there now.
+    /// Bytes that were there before, and bytes that are there now.
     old: Vec<u8>,
     new: Vec<u8>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Cache {
     bytes: usize,
 }
 
-/// What a cut of power left of what was not flushed, in pieces: writes, or sectors of them.
+/// Outcome of a cut of power for what was not flushed, in pieces: writes, or sectors of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kept {
     pub writes: u64,
@@ -43,7 +43,7 @@ impl Cache {
     /// Writes to the image.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn write(&mut self, image: &File, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut old = vec![0; data.len()];
         image.read_exact_at(&mut old, offset)?;
@@ -57,7 +57,7 @@ impl Cache {
         Ok(())
     }
 
-    /// All that was written stays.
+    /// Keeps all that was written.
     pub fn flush(&mut self) {
         self.writes.clear();
         self.bytes = 0;
@@ -67,7 +67,7 @@ impl Cache {
     /// earlier one does not.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn cut(&mut self, image: &File, lose: Lose, seed: u64) -> io::Result<Kept> {
         let mut told = Kept { writes: self.writes.len() as u64, ..Kept::default() };
         if lose != Lose::Unwritten {
@@ -95,8 +95,8 @@ impl Cache {
 mod tests {
     use super::*;
 
-    /// An image of zeros, of which the first kilobyte was flushed as `1`; then 64 writes of a kilobyte each, over one
-    /// another by half.
+    /// Returns an image of zeros, of which the first kilobyte was flushed as `1`; then 64 writes of a kilobyte each, over
+    /// one another by half.
     fn written() -> (Cache, File) {
         let image = tempfile::tempfile().unwrap();
         image.set_len(1 << 20).unwrap();

@@ -1,5 +1,5 @@
-//! The process's own side: a FUSE file system of one file. Whatever the kernel asks of the file passes through here,
-//! and so can be kept waiting, refused, answered and not done, or done to other bits.
+//! The process's own side: a FUSE file system of one file. All that the kernel asks of the file passes through here, and so
+//! can be kept waiting, refused, answered and not done, or done to other bits.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -24,36 +24,36 @@ use super::{Answer, DESCRIPTORS, Order, PIECE, Said};
 /// The file's own number; the folder that it lies in has 1.
 const DISK: INodeNo = INodeNo(2);
 
-/// What was answered once stays so.
+/// Time for which the kernel may keep an answer: for ever, since none changes.
 const EVER: Duration = Duration::from_secs(1 << 30);
 
-/// Threads that answer the kernel: so many writes of a slow disk wait side by side.
+/// Number of threads that answer the kernel: so many writes of a slow disk wait side by side.
 const SIDE_BY_SIDE: usize = 8;
 
-/// linux/prctl.h
+/// Number of the option in linux/prctl.h.
 const PR_SET_IO_FLUSHER: libc::c_int = 57;
 
-/// Flipped bits whose places are told.
+/// Number of flipped bits whose places are told.
 const TOLD: usize = 8;
 
-/// What is wrong with it now, and how often that did something.
+/// Misbehaviour of the disk now, and how often it had an effect.
 #[derive(Debug)]
 struct Wrong {
     how: Misbehaviour,
     random: Random,
     times: u64,
-    /// Of flipped bits, where on the disk they are: byte and bit.
+    /// Places of flipped bits on the disk: byte and bit.
     places: Vec<(u64, u8)>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     off: bool,
-    /// Power is about to be cut: no flush is answered any more.
+    /// True if power is about to be cut: no flush is answered any more.
     held: bool,
     wrong: Vec<Wrong>,
     cache: Cache,
-    /// The first refusal of the image: no fault of those that are asked for.
+    /// First refusal of the image itself, which is none of the faults that are asked for.
     refused: Option<String>,
 }
 
@@ -63,7 +63,7 @@ struct Disk {
     image: File,
     bytes: u64,
     state: Mutex<State>,
-    /// It stands still no more.
+    /// Wakes requests that wait when the disk goes on.
     goes_on: Condvar,
 }
 
@@ -141,7 +141,7 @@ impl Disk {
         told.map(|text| Said { text, undecided: 0 })
     }
 
-    /// Lets what is asked wait as long as the disk takes longer. With the state when it is its turn, or with why not.
+    /// Lets a request wait as long as the disk takes longer. Returns the state when it is its turn, or why it is refused.
     fn turn(&self, access: Access) -> Result<MutexGuard<'_, State>, Errno> {
         let mut state = self.state();
         let longer = state.slow(access);
@@ -219,7 +219,7 @@ impl Disk {
 }
 
 impl State {
-    /// Keeps what the image refused first; says it.
+    /// Keeps what the image refused first, and returns the refusal in words.
     fn note(&mut self, error: &io::Error) -> String {
         self.refused.get_or_insert_with(|| error.to_string());
         error.to_string()
@@ -246,12 +246,12 @@ impl State {
         wrong.map(|wrong| wrong.how)
     }
 
-    /// Whether that is wrong with it; counts that it did something.
+    /// Returns true if this is wrong with the disk, and counts that it had an effect.
     fn happened(&mut self, trouble: DiskTrouble) -> bool {
         self.of(trouble).map(|wrong| wrong.times += 1).is_some()
     }
 
-    /// How much longer it takes; counts what has to wait.
+    /// Returns how much longer the disk takes, and counts what has to wait; `None` if it is not slow.
     fn slow(&mut self, access: Access) -> Option<Duration> {
         match self.of(DiskTrouble::Slow) {
             Some(Wrong { how: Misbehaviour::Slow(longer), times, .. })
@@ -264,7 +264,7 @@ impl State {
         }
     }
 
-    /// Flips a bit, if it is one of those.
+    /// Flips a bit, by chance, if such accesses are to rot.
     fn rot(&mut self, access: Access, offset: u64, data: &mut [u8]) {
         let Some(wrong) = self.of(DiskTrouble::Rot) else { return };
         let Misbehaviour::Rot { of, share } = wrong.how else { return };
@@ -314,7 +314,7 @@ impl State {
 }
 
 impl Kept {
-    /// Describes it in words; nothing where the disk keeps whatever it was handed.
+    /// Describes the outcome in words; empty where the disk keeps all that it was handed.
     fn told(self, lose: Lose, seed: u64) -> String {
         let Kept { writes, pieces, kept } = self;
         match lose {
@@ -330,7 +330,7 @@ impl Kept {
     }
 }
 
-/// How many bits flipped, and where on the disk the first were.
+/// Tells how many bits flipped, and where on the disk the first were.
 fn rotten(of: Access, times: u64, places: &[(u64, u8)]) -> String {
     let told: Vec<String> =
         places.iter().map(|(byte, bit)| format!("bit {bit} of byte {byte}")).collect();
@@ -343,7 +343,7 @@ fn rotten(of: Access, times: u64, places: &[(u64, u8)]) -> String {
     format!("{times} bits flipped in {}{where_they_are}", of.word())
 }
 
-/// The file system: what is asked of the file goes to the disk.
+/// The file system: it hands requests for the file to the disk.
 struct Served(Arc<Disk>);
 
 impl Filesystem for Served {

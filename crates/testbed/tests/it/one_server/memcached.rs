@@ -4,23 +4,23 @@ use std::ops::{Deref, DerefMut};
 
 use kvdyno_testbed::{Certificates, Launch, Server, Site, TestbedError};
 
-/// What a test's Memcached is to be like.
+/// Settings of a test's Memcached.
 #[derive(Clone, Debug)]
 pub struct MemcachedSettings {
     /// Memory for records, in MiB.
     pub memory: u32,
-    /// Drop old records when memory is full; if not, refuse new ones (`-M`).
+    /// True to drop old records when memory is full; false to refuse new ones (`-M`).
     pub evict: bool,
     /// User and password of the text protocol (`-Y`).
     pub credentials: Option<(String, String)>,
-    /// TLS instead of plain TCP, with an authority made for it.
+    /// True for TLS instead of plain TCP, with an authority made for it.
     pub tls: bool,
     /// Worker threads.
     pub threads: u32,
 }
 
 impl Default for MemcachedSettings {
-    /// As Memcached's own: 64 MiB, eviction, no password, 4 threads.
+    /// Returns Memcached's own settings: 64 MiB, eviction, no password, 4 threads.
     fn default() -> Self {
         MemcachedSettings { memory: 64, evict: true, credentials: None, tls: false, threads: 4 }
     }
@@ -71,7 +71,7 @@ impl MemcachedServer {
         Ok(MemcachedServer { site, settings, certificates })
     }
 
-    /// URL that kvdyno reaches it by.
+    /// Returns the URL that kvdyno reaches it by.
     pub fn url(&self) -> String {
         let credentials = self.settings.credentials.as_ref();
         let user = credentials.map(|(user, word)| format!("{user}:{word}@")).unwrap_or_default();
@@ -82,7 +82,7 @@ impl MemcachedServer {
         }
     }
 
-    /// The files of a server with TLS.
+    /// Returns the files of a server with TLS.
     pub fn certificates(&self) -> Option<&Certificates> {
         self.certificates.as_ref()
     }

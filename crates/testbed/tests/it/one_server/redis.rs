@@ -4,10 +4,10 @@ use std::ops::{Deref, DerefMut};
 
 use kvdyno_testbed::{Certificates, Launch, Server, Site, TestbedError};
 
-/// When the append-only file is handed to the disk.
+/// Moment at which the append-only file is handed to the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AppendOnly {
-    /// There is no such file.
+    /// Never: there is no such file.
     #[default]
     Off,
     /// When the system likes to.
@@ -18,14 +18,14 @@ pub enum AppendOnly {
     Always,
 }
 
-/// What a test's Redis is to be like.
+/// Settings of a test's Redis.
 #[derive(Clone, Debug, Default)]
 pub struct RedisSettings {
     /// Password of the default user.
     pub password: Option<String>,
     /// Further users as lines of an access control list: `alice on >secret ~* +@all`.
     pub users: Vec<String>,
-    /// TLS instead of plain TCP, with an authority made for it.
+    /// True for TLS instead of plain TCP, with an authority made for it.
     pub tls: bool,
     /// Persistence. There are no snapshots.
     pub append_only: AppendOnly,
@@ -84,7 +84,7 @@ impl RedisServer {
         Ok(RedisServer { site, settings, certificates })
     }
 
-    /// URL that kvdyno reaches it by, as the default user.
+    /// Returns the URL that kvdyno reaches it by, as the default user.
     pub fn url(&self) -> String {
         let password = self.settings.password.as_deref();
         let user = password.map(|password| format!(":{password}@")).unwrap_or_default();
@@ -95,7 +95,7 @@ impl RedisServer {
         }
     }
 
-    /// The files of a server with TLS.
+    /// Returns the files of a server with TLS.
     pub fn certificates(&self) -> Option<&Certificates> {
         self.certificates.as_ref()
     }
