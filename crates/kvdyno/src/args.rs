@@ -107,7 +107,7 @@ pub struct AgentArguments {
 #[cfg(feature = "simulated-agents")]
 #[derive(Args, Debug)]
 pub struct SimulatedAgentsArguments {
-    /// Where the conductor listens.
+    /// Address at which the conductor listens.
     #[arg(long, value_name = "HOST:PORT")]
     pub conductor: String,
     /// Number of agents to simulate.

@@ -56,7 +56,7 @@ pub struct Fleet {
     pub inbox: Receiver<(usize, AgentNews)>,
     /// True while the others go on if an agent is lost: they read their own records back.
     pub goes_on: bool,
-    /// What each agent's process used of its machine in its last second, while a phase goes on.
+    /// Use of its machine by each agent's process in its last second, while a phase goes on.
     pub latest_use: LatestUse,
     /// Number of phases prepared so far.
     pub prepared: u32,

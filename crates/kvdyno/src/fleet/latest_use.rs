@@ -1,4 +1,4 @@
-//! What each agent's process used of its machine in its last second: told while a phase goes on, for the page and the
+//! Use of machines by agents' processes in their last second, told while a phase goes on, for the page and the
 //! files of the run. Offsets of clocks do not matter to it.
 
 use std::collections::BTreeMap;

@@ -215,7 +215,7 @@ pub enum Told {
     },
     /// One worker's figures of an interval.
     Batch(Box<Batch>),
-    /// What its process used of its machine in its last second.
+    /// Use of its machine by its process in its last second.
     Used(ProcessUsed),
     /// A worker has ended.
     Ended(Box<WorkerReport>),
