@@ -21,7 +21,7 @@ use programs::{Program, ProgramBuild};
 use running::{Concurrency, ProgramRun};
 use stages::{Done, Stage};
 
-/// How much is run, and what is told of it.
+/// Options of `cargo xtask test`.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Only short tests, which need no server; installs nothing
@@ -79,7 +79,7 @@ pub fn test(options: &Options) -> Result<(), StepFailure> {
     result
 }
 
-/// The examples in documentation, which cargo alone can run.
+/// Makes the command that tests the examples in documentation, which cargo alone can run.
 fn examples(build: &ProgramBuild) -> std::process::Command {
     let mut cargo = steps::cargo();
     cargo.args(["test", "--quiet", "--workspace", "--doc"]).args(build.arguments());
@@ -124,7 +124,7 @@ impl Chosen<'_> {
     }
 }
 
-/// Runs those tests that are of this group. What waits runs six at a time: fewer leave the processors idle.
+/// Runs the tests of this group. Tests that wait run six at a time: fewer leave the processors idle.
 fn carry(
     programs: &[(&Program, Vec<String>)],
     group: Group,

@@ -29,7 +29,7 @@ pub struct Bench {
     pub scratch: Scratch,
 }
 
-/// What one run left behind.
+/// Output and files of one run.
 pub struct Outcome {
     /// Exit code.
     pub code: i32,
