@@ -18,8 +18,8 @@ use kvdyno_stores::diagnosis;
 pub enum Exit {
     /// Everything was done and every gate passed.
     Done = 0,
-    /// A claim was refuted, acknowledged data was lost against what the store promises, a read was wrong, a node did not come
-    /// back by itself after a fault, or a gate failed.
+    /// A claim was refuted, acknowledged data was lost against what the store promises, a read was wrong, a node did not
+    /// come back by itself after a fault, or a gate failed.
     Failed = 1,
     /// The measurement is invalid, or a question that the user asked could not be decided.
     Undecided = 2,

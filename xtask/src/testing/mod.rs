@@ -1,5 +1,5 @@
-//! `cargo xtask test`: every test, built once with every feature, then run in stages: tests that wait for servers and clients
-//! six at a time, tests that measure alone, mutated inputs. `--quick` builds what a user builds and needs no server.
+//! `cargo xtask test`: every test, built once with every feature, then run in stages: tests that wait for servers and
+//! clients six at a time, tests that measure alone, mutated inputs. `--quick` builds what a user builds and needs no server.
 
 pub mod features;
 pub mod groups;

@@ -69,7 +69,8 @@ pub fn run(
     })
 }
 
-/// Cuts the longest program into `count` pieces of about as many tests; the others stay whole, for their tests share servers.
+/// Cuts the longest program into `count` pieces of about as many tests; the others stay whole, for their tests share
+/// servers.
 fn pieces(parts: Vec<(&Program, Vec<String>)>, count: usize) -> Vec<(&Program, Vec<String>)> {
     let cut = |(program, tests): (_, Vec<String>)| {
         let is_longest = Program::title(program) == LONGEST && !tests.is_empty();
