@@ -184,7 +184,7 @@ impl Accounting {
         }
     }
 
-    /// Makes the account if all records were not read back, from inserts that were absent when they were looked for
+    /// Makes the account if not all records were read back, from inserts that were absent when they were looked for
     /// after the repair of a power cut.
     pub fn seen_in_between(&self, context: &StoreContext, seen: &InBetween) -> WriteAccount {
         let absent = &seen.absent;

@@ -374,7 +374,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Accounts for writes if all records are not read back, by the inserts that were absent when they were looked
+    /// Accounts for writes if not all records are read back, by the inserts that were absent when they were looked
     /// for between power cuts. `None` if none was absent, for then nothing is known.
     fn account_in_between(&self) -> Option<WriteAccount> {
         let seen = &self.in_between;
