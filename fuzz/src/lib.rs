@@ -1,6 +1,6 @@
-//! What must hold for any bytes that reach one of kvdyno's parsers: it answers, it never panics, and
-//! it says the same however the bytes came. Each function is a fuzz target; [`TARGETS`] lists them
-//! with the inputs that mutations start from.
+//! Fuzz targets: whatever bytes reach one of kvdyno's parsers, it answers, it never panics, and its answer does not
+//! depend on how the bytes came. Each function is a fuzz target; [`TARGETS`] lists them with the inputs that
+//! mutations start from.
 
 mod mutate;
 mod seeds;
@@ -15,9 +15,9 @@ use kvdyno_stores::{StoreUrl, couchbase, memcached, redis, rest, riak};
 
 pub use mutate::Mutator;
 
-/// Longest input whose arrival in pieces is tried; that takes time with the square of the length.
+/// Longest input whose arrival in pieces is tried, bytes; the time for that grows with the square of the length.
 const PIECEWISE_MOST: usize = 2048;
-/// Stands for a password that must not come out again.
+/// A password that must not come out again.
 const PASSWORD: &str = "pA55w0rd";
 
 /// A parser under test.
@@ -31,7 +31,7 @@ pub struct FuzzTarget {
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 
-/// Every parser that reads what kvdyno did not write itself.
+/// Every parser that reads input which kvdyno did not write itself.
 pub const TARGETS: [FuzzTarget; 11] = [
     FuzzTarget { name: "redis_reply", run: redis_reply, seeds: seeds::redis_replies },
     FuzzTarget { name: "memcached_reply", run: memcached_reply, seeds: seeds::memcached_replies },
@@ -46,8 +46,8 @@ pub const TARGETS: [FuzzTarget; 11] = [
     FuzzTarget { name: "store_url", run: store_url, seeds: seeds::store_urls },
 ];
 
-/// An answer of Redis: the end that is found does not depend on the pieces in which it came, and all
-/// its tokens can be walked.
+/// Checks an answer of Redis: the end that is found does not depend on the pieces in which it came, and all its
+/// tokens can be walked.
 ///
 /// # Panics
 /// If that does not hold.
@@ -70,7 +70,7 @@ pub fn redis_reply(data: &[u8]) {
     }
 }
 
-/// An answer of Memcached, as [`redis_reply`].
+/// Checks an answer of Memcached like [`redis_reply`].
 ///
 /// # Panics
 /// If that does not hold.
@@ -88,7 +88,7 @@ pub fn memcached_reply(data: &[u8]) {
     }
 }
 
-/// An answer over HTTP: as [`redis_reply`], and its body lies within it.
+/// Checks an answer over HTTP like [`redis_reply`], and that its body lies within it.
 ///
 /// # Panics
 /// If that does not hold.
@@ -112,7 +112,7 @@ pub fn rest_reply(data: &[u8]) {
     }
 }
 
-/// An answer of Couchbase: as [`redis_reply`], and its value lies within it.
+/// Checks an answer of Couchbase like [`redis_reply`], and that its value lies within it.
 ///
 /// # Panics
 /// If that does not hold.
@@ -127,8 +127,8 @@ pub fn couchbase_reply(data: &[u8]) {
     }
 }
 
-/// An answer of Riak: the end that is found does not depend on the pieces in which it came, and what
-/// is in an answer to a get are its own bytes, none twice.
+/// Checks an answer of Riak: the end that is found does not depend on the pieces in which it came, and the values in
+/// an answer to a get are its own bytes, none twice.
 ///
 /// # Panics
 /// If that does not hold.
@@ -147,8 +147,8 @@ pub fn riak_reply(data: &[u8]) {
     }
 }
 
-/// Gives the parser one byte more each time. It must find what it found in the whole, at the byte
-/// where that ends, and must not have declined before.
+/// Gives the parser one byte more each time. It must find what it found in the whole, at the byte where that ends,
+/// and must not have declined before.
 fn same_in_pieces<T: PartialEq + std::fmt::Debug, E>(
     data: &[u8],
     whole: &Result<Option<(T, usize)>, E>,
@@ -171,7 +171,7 @@ fn same_in_pieces<T: PartialEq + std::fmt::Debug, E>(
     assert!(matches!(whole, Ok(None)), "found as a whole, and not in pieces");
 }
 
-/// A suite file: a plan, or an error that says something.
+/// Checks a suite file: it gives a plan, or an error with a text.
 ///
 /// # Panics
 /// If that does not hold.
@@ -179,7 +179,7 @@ pub fn suite_file(data: &[u8]) {
     planned(Suite::parse("suite.toml", &String::from_utf8_lossy(data)));
 }
 
-/// A YCSB workload file: a plan, or an error that says something.
+/// Checks a YCSB workload file: it gives a plan, or an error with a text.
 ///
 /// # Panics
 /// If that does not hold.
@@ -187,7 +187,7 @@ pub fn ycsb_file(data: &[u8]) {
     planned(Suite::parse_ycsb("workload", &String::from_utf8_lossy(data)));
 }
 
-/// A file of requirements: they become a suite for any store, or an error that says something.
+/// Checks a file of requirements: they become a suite for any store, or it gives an error with a text.
 ///
 /// # Panics
 /// If that does not hold.
@@ -206,7 +206,7 @@ pub fn requirements_file(data: &[u8]) {
     }
 }
 
-/// A file of prices: every published cost can be computed again, or an error that says something.
+/// Checks a file of prices: every published cost can be computed again, or it gives an error with a text.
 ///
 /// # Panics
 /// If that does not hold.
@@ -244,7 +244,7 @@ fn planned(suite: Result<Suite, kvdyno_core::suite::SuiteError>) {
     }
 }
 
-/// A `result.json`: what is read can be written, and read again.
+/// Checks a `result.json`: a result that is read can be written, and read again.
 ///
 /// # Panics
 /// If that does not hold.
@@ -259,7 +259,7 @@ pub fn result_file(data: &[u8]) {
     }
 }
 
-/// A store's URL: no option is lost silently, and no password comes out again.
+/// Checks a store's URL: no option is lost silently, and no password comes out again.
 ///
 /// # Panics
 /// If that does not hold.

@@ -19,7 +19,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 USAGE = 64
 UNAVAILABLE = 69
-# How long nodes that others use may take to become free, seconds.
+# Longest wait for nodes that others use to become free, seconds.
 PATIENCE = 60
 PR_SET_PDEATHSIG = 1
 

@@ -1,6 +1,6 @@
-//! `cargo xtask alarms`: runs a load without faults on healthy testbeds, again and again, and counts what
-//! kvdyno says against them. There must be nothing: neither a wrong read, nor one that it could not
-//! judge, nor replicas that differ. Its table stands in docs/FAILOVER.md.
+//! `cargo xtask alarms`: runs a load without faults on healthy testbeds, again and again, and counts what kvdyno says
+//! against them. There must be nothing: neither a wrong read, nor one that it could not judge, nor replicas that
+//! differ. Its table stands in docs/FAILOVER.md.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::bench::Section;
 use crate::bench::page;
 use crate::steps::{self, StepFailure, root};
 
-/// What to run, and how often.
+/// Options of `cargo xtask alarms`.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Testbeds, as `kvdyno run --testbed` takes them; with another list the page stays as it is
@@ -28,7 +28,7 @@ pub struct Options {
     binary: Option<PathBuf>,
 }
 
-/// The clusters whose failovers are tested.
+/// Clusters whose failovers are tested.
 const DEFAULT: [&str; 5] = [
     "redis-sentinel:3",
     "redis-cluster:6",
@@ -37,11 +37,11 @@ const DEFAULT: [&str; 5] = [
     "cassandra:3?consistency=one",
 ];
 
-/// Runs that the page's table is made of.
+/// Runs of each testbed from which on the page's table is written.
 const ENOUGH: u32 = 20;
 
-/// Few records, so that reads and writes meet; all is read back at the end, and each copy by itself. The
-/// testbed stays up from run to run: each deletes what the one before has made.
+/// Suite of few records, so that reads and writes meet; all is read back at the end, and each copy by itself. The
+/// testbed stays up from run to run: each run deletes what the one before has made.
 const SUITE: &str = r#"
 name = "healthy"
 records = 2000
@@ -62,7 +62,7 @@ duration = "4s"
 read-back = true
 "#;
 
-/// What all runs of a testbed told.
+/// Sums over all runs of a testbed.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sum {
     runs: u64,
@@ -78,7 +78,7 @@ struct Sum {
 /// Runs each testbed as often as was asked, and prints the table.
 ///
 /// # Errors
-/// If a build or a run fails, and if anything was said against a testbed.
+/// If a build or a run fails, or if anything was said against a testbed.
 pub fn alarms(options: &Options) -> Result<(), StepFailure> {
     let folder = root().join("target/alarms");
     std::fs::create_dir_all(&folder).map_err(StepFailure::file(&folder))?;
@@ -116,7 +116,7 @@ pub fn alarms(options: &Options) -> Result<(), StepFailure> {
     }
 }
 
-/// A testbed that is up as long as this lives.
+/// A testbed that is up until this is dropped.
 struct Up {
     child: Child,
     url: String,
@@ -148,7 +148,7 @@ impl Drop for Up {
     }
 }
 
-/// One run; its result.
+/// Carries out one run. Returns its result.
 fn healthy(binary: &Path, suite: &Path, folder: &Path, url: &str) -> Result<Value, StepFailure> {
     let out = folder.join("result");
     if out.exists() {
@@ -163,7 +163,7 @@ fn healthy(binary: &Path, suite: &Path, folder: &Path, url: &str) -> Result<Valu
     let path = out.join("result.json");
     let text = std::fs::read_to_string(&path).unwrap_or_default();
     let result: Value = serde_json::from_str(&text).unwrap_or_default();
-    // 1 tells of alarms, which are counted; 2 of a machine that is too busy.
+    // Exit code 1 tells of alarms, which are counted; 2 of a machine that is too busy.
     match ended.status.code() {
         Some(0..=2) if !result["runs"][0]["phases"].is_null() => Ok(result),
         _ => {
@@ -174,7 +174,7 @@ fn healthy(binary: &Path, suite: &Path, folder: &Path, url: &str) -> Result<Valu
 }
 
 impl Sum {
-    /// Adds what one result tells.
+    /// Adds the figures of one result.
     fn add(&mut self, result: &Value) {
         self.runs += 1;
         let phases = result["runs"][0]["phases"].as_array();

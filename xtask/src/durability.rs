@@ -1,5 +1,5 @@
-//! `cargo xtask durability`: cuts the power of stores under load, again and again, and counts what each setting
-//! costs of acknowledged writes. Its table stands in docs/DURABILITY.md.
+//! `cargo xtask durability`: cuts the power of stores under load, again and again, and counts the acknowledged writes
+//! that each setting loses. Its table stands in docs/DURABILITY.md.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::bench::Section;
 use crate::bench::page;
 use crate::steps::{self, StepFailure, root};
 
-/// What to cut off, and how often.
+/// Options of `cargo xtask durability`.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Testbeds, as `kvdyno run --testbed` takes them [default: those of the page]; of the page only the rows of
@@ -40,7 +40,7 @@ const DEFAULT: [(&str, &str); 29] = [
     ("redis?persistence=aof-always&disk=xfs", HALF),
     ("redis-sentinel:3?persistence=none&disk=ext4", MODEST),
     ("redis-sentinel:3?persistence=aof-everysec&disk=ext4", MODEST),
-    // At half of what they can do their logs take longer to read than there is time for between cuts.
+    // At half of their capacity their logs take longer to read than the time between cuts.
     ("redis-sentinel:3?persistence=aof-always&disk=ext4", "2k/s"),
     ("valkey?persistence=aof-everysec&disk=ext4", MODEST),
     ("valkey?persistence=aof-always&disk=ext4", HALF),
@@ -66,7 +66,7 @@ const DEFAULT: [(&str, &str); 29] = [
     ("engine:lmdb?durability=none&disk=ext4", MODEST),
 ];
 
-/// The same of servers that no registry has: only where this variable names their program.
+/// The same for servers that no registry has: only if this variable names their program.
 const NAMED: [(&str, &str, &str); 5] = [
     ("KVDYNO_ASD", "aerospike:1?storage=file&disk=ext4:2GiB", SLOW),
     ("KVDYNO_RIAK", "riak:1?backend=bitcask&sync=on&disk=ext4:2GiB", SLOW),
@@ -75,31 +75,32 @@ const NAMED: [(&str, &str, &str); 5] = [
     ("KVDYNO_RIAK", "riak:1?backend=leveldb&sync=on&disk=ext4:2GiB", HALF),
 ];
 
-/// What a store can do at most is measured first.
+/// Rate that makes kvdyno measure the store's capacity first.
 const HALF: &str = "50% of capacity";
 
-/// Where most of what was acknowledged is lost: each loss is read again and told, a million of them for long.
+/// Rate where most acknowledged writes are lost: each loss is read again and told, which takes long for a million of
+/// them.
 const MODEST: &str = "1k/s";
 
-/// The same where cuts are far apart: no more losses are listed than 100,000.
+/// Rate for the same where cuts are far apart: no more than 100,000 losses are listed.
 const SLOW: &str = "250/s";
 
-/// Cuts that the page's table is made of.
+/// Fewest cuts of a row of the page's table.
 const ENOUGH: u64 = 10;
 
-/// How long nothing may succeed: a store takes its time to come back on a machine that is busy.
+/// Longest time without a success: a store takes its time to come back on a busy machine.
 const PATIENCE: &str = "3m";
 
-/// How sure the last column is.
+/// Confidence of the last column.
 const SURE: f64 = 0.95;
 
-/// That of a store which is there again at once, s.
+/// Time from cut to cut of a store which is back at once, s.
 const QUICK: u64 = 6;
 
-/// From one cut to the next one, with time for the store to come back, s.
+/// Returns the time from one cut to the next, with time for the store to come back, s.
 fn a_cut_takes(testbed: &str) -> u64 {
     match testbed.split([':', '?']).next() {
-        // A Java machine that replays its log.
+        // Java replays its log slowly.
         Some("cassandra") => 33,
         Some("riak") => 30,
         Some("aerospike") => 18,
@@ -107,12 +108,12 @@ fn a_cut_takes(testbed: &str) -> u64 {
     }
 }
 
-/// Inserts only, so that each loss is seen; all nodes at once, so that no copy is of help. What a store can do is
-/// found only where the rate is a share of that: a store that syncs nothing loses all of it in the first cut, and
-/// that would be more than a result lists one by one.
+/// Makes a suite of inserts only, so that each loss is seen, with cuts of all nodes at once, so that no copy helps.
+/// The capacity is searched only if the rate is a share of it: a store that syncs nothing loses all of that phase in
+/// the first cut, and that would be more losses than a result lists one by one.
 fn suite(testbed: &str, cuts: u64, rate: &str) -> String {
     let seconds = cuts * a_cut_takes(testbed);
-    // Clients take their time to find a slow store again: with nothing at stake a cut shows nothing.
+    // Clients take their time to find a slow store again: a cut with nothing at stake shows nothing.
     let every = if a_cut_takes(testbed) > QUICK { "9300ms" } else { "3300ms" };
     let capacity = match rate.contains("capacity") {
         true => "[[phase]]\nname = \"capacity\"\nmix = \"insert\"\nduration = \"3s\"\n",
@@ -128,28 +129,28 @@ fn suite(testbed: &str, cuts: u64, rate: &str) -> String {
     )
 }
 
-/// What the cuts of one testbed took.
+/// Losses of one testbed by its cuts.
 #[derive(Debug, Default, PartialEq)]
 pub struct CutRow {
-    /// Name and version.
+    /// Name and version of the store.
     pub store: String,
-    /// What it says that a write survives.
+    /// Promise of the store: what a write survives.
     pub promised: String,
-    /// Inserts of the whole run.
+    /// Acknowledged inserts of the whole run.
     pub acknowledged: u64,
     /// Lost writes, cut by cut.
     pub lost: Vec<u64>,
     /// Writes that were acknowledged in the last whole second before each cut.
     pub at_stake: Vec<u64>,
-    /// From the oldest lost write's answer to its cut, ms, the longest of all cuts.
+    /// Time from the oldest lost write's answer to its cut, ms, the longest of all cuts.
     pub reach_ms: u64,
-    /// Starts after a cut that went wrong.
+    /// Number of starts after a cut that went wrong.
     pub not_back: u64,
-    /// Records that hold what they must not.
+    /// Number of records that hold what they must not.
     pub wrong: u64,
-    /// Records of which it cannot be told.
+    /// Number of records whose fate is unknown.
     pub unknown: u64,
-    /// If not, the store did not come back, and nothing is known of what was lost.
+    /// False if the store did not come back, so that nothing is known of what was lost.
     pub is_read_back: bool,
 }
 
@@ -172,7 +173,7 @@ pub fn durability(options: &Options) -> Result<(), StepFailure> {
         let row = cut_off(&binary, &folder, testbed, rate, options.cuts)?;
         let line = line(testbed, &row);
         println!("{line}");
-        // What did not come back cannot be cut off again.
+        // A store that did not come back cannot be cut off again.
         if row.lost.len() as u64 >= ENOUGH || !row.is_read_back {
             let before = std::fs::read_to_string(&path).map_err(StepFailure::file(&path))?;
             let text = with_row(page::section(&before, "durability").unwrap_or_default(), &line);
@@ -182,7 +183,7 @@ pub fn durability(options: &Options) -> Result<(), StepFailure> {
     Ok(())
 }
 
-/// Which testbeds to cut off, and at which rate of inserts.
+/// Returns the testbeds to cut off, each with its rate of inserts.
 fn wanted(options: &Options) -> Vec<(&str, &str)> {
     let named = NAMED.into_iter().filter(|(variable, ..)| {
         !options.testbeds.is_empty() || std::env::var_os(variable).is_some()
@@ -201,7 +202,7 @@ fn wanted(options: &Options) -> Vec<(&str, &str)> {
     all.into_iter().map(|testbed| (testbed, rate_of(testbed))).collect()
 }
 
-/// The table with `line` in the place of the row of the same testbed, or at its end.
+/// Returns the table with `line` in the place of the row of the same testbed, or at its end.
 fn with_row(table: &str, line: &str) -> String {
     let testbed = |line: &str| line.split('|').nth(1).map(str::to_owned);
     let mut lines: Vec<&str> = table.trim_end().lines().collect();
@@ -212,10 +213,11 @@ fn with_row(table: &str, line: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// One row: `binary`, a kvdyno, runs `testbed` in `folder` and cuts it off about `cuts` times under inserts at `rate`.
+/// Makes one row: `binary`, a kvdyno, runs `testbed` in `folder` and cuts it off about `cuts` times under inserts at
+/// `rate`.
 ///
 /// # Errors
-/// If the run fails, or does not tell what is to be known.
+/// If the run fails, or lacks a figure of the row.
 pub fn cut_off(
     binary: &Path,
     folder: &Path,
@@ -229,14 +231,14 @@ pub fn cut_off(
     row(&run(binary, &path, folder, testbed)?)
 }
 
-/// What one run left: its result, its anomalies, and its timeline.
+/// Files that one run left: its result, its anomalies, and its timeline.
 struct Ran {
     result: Value,
     anomalies: Vec<Value>,
     timeline: String,
 }
 
-/// One run.
+/// Carries out one run.
 fn run(binary: &Path, suite: &Path, folder: &Path, testbed: &str) -> Result<Ran, StepFailure> {
     let out = folder.join("result");
     if out.exists() {
@@ -250,7 +252,7 @@ fn run(binary: &Path, suite: &Path, folder: &Path, testbed: &str) -> Result<Ran,
     let result: Value = serde_json::from_str(&read("result.json")).unwrap_or_default();
     let anomalies = read("anomalies.jsonl");
     let anomalies = anomalies.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    // 1 tells of losses, which are counted; 2 of a machine that is too busy.
+    // Exit code 1 tells of losses, which are counted; 2 of a machine that is too busy.
     match ended.status.code() {
         Some(0..=2) if phase(&result, "cut").is_some() => {
             Ok(Ran { result, anomalies, timeline: read("timeline.csv") })
@@ -271,14 +273,14 @@ fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }
 
-/// Nanoseconds since 1970.
+/// Returns the begin of a phase, ns since 1970.
 fn moment(phase: &Value) -> Option<u64> {
     let text = phase["started"].as_str()?;
     let moment = humantime::parse_rfc3339(text).ok()?;
     Some(moment.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos() as u64)
 }
 
-/// Writes that were acknowledged in each second of the phase with the cuts.
+/// Returns the writes that were acknowledged in each second of the phase with the cuts.
 fn by_second(timeline: &str) -> BTreeMap<u64, u64> {
     let mut lines = timeline.lines().map(|line| line.split(',').collect::<Vec<&str>>());
     let head = lines.next().unwrap_or_default();
@@ -295,7 +297,7 @@ fn by_second(timeline: &str) -> BTreeMap<u64, u64> {
     seconds
 }
 
-/// What a run tells.
+/// Makes the row of a run.
 fn row(ran: &Ran) -> Result<CutRow, StepFailure> {
     let told = |what: &str| StepFailure::Found(format!("the result has no {what}"));
     let cut = phase(&ran.result, "cut").ok_or_else(|| told("phase cut"))?;
@@ -307,7 +309,7 @@ fn row(ran: &Ran) -> Result<CutRow, StepFailure> {
     cuts.dedup();
     let seconds = by_second(&ran.timeline);
     let at_stake = cuts.iter().filter_map(|(began, _)| {
-        // A second that the cut is in is not whole.
+        // The second that contains the cut is not whole.
         let before = (began / 1_000_000_000).checked_sub(1)?;
         Some(seconds.get(&before).copied().unwrap_or(0))
     });
@@ -322,14 +324,14 @@ fn row(ran: &Ran) -> Result<CutRow, StepFailure> {
         lost: vec![0; cuts.len()],
         at_stake: at_stake.collect(),
         not_back: of("start again").filter(|fault| !fault["error"].is_null()).count() as u64,
-        // Corrupt, phantom, resurrected.
+        // The kinds corrupt, phantom and resurrected.
         wrong: anomalies(0) + anomalies(1) + anomalies(2),
         unknown: count(&writes["unknown"]),
         is_read_back: true,
         ..CutRow::default()
     };
     let Some(back) = phase(&ran.result, "cut:read-back") else {
-        // Nobody is there to be asked.
+        // No server is left that could be asked.
         let ended = row.not_back > 0;
         row.acknowledged = seconds.values().sum();
         row.is_read_back = false;
@@ -338,7 +340,7 @@ fn row(ran: &Ran) -> Result<CutRow, StepFailure> {
     let (start, read) = (moment(cut), moment(back));
     let (start, read) = start.zip(read).ok_or_else(|| told("begin of a phase"))?;
     let lost = || ran.anomalies.iter().filter(|anomaly| anomaly["kind"] == "lost");
-    // Which cut took it is told of listed losses alone, and the list is bounded.
+    // Only listed losses tell which cut took them, and the list is bounded.
     let (listed, counted) = (lost().count() as u64, count(&writes["lost"]));
     if listed != counted {
         return Err(StepFailure::Found(format!(
@@ -348,8 +350,8 @@ fn row(ran: &Ran) -> Result<CutRow, StepFailure> {
     for lost in lost() {
         let acknowledged =
             (read + count(&lost["sent_ns"])).saturating_sub(count(&lost["behind_ns"]) + start);
-        // What was acknowledged while power was being cut is of that cut. What is gone though no cut came after it went
-        // with what the last one had led to: another primary.
+        // A write that was acknowledged while power was being cut belongs to that cut. A write that is gone though no
+        // cut came after it was lost by what the last cut led to: another primary.
         let taken = cuts.iter().position(|(_, ended)| acknowledged <= *ended);
         let Some(taken) = taken.or(cuts.len().checked_sub(1)) else {
             return Err(told("cut that took a lost write"));
@@ -361,7 +363,7 @@ fn row(ran: &Ran) -> Result<CutRow, StepFailure> {
     Ok(row)
 }
 
-/// The median; 0 of nothing.
+/// Returns the median; 0 of nothing.
 fn middle(values: &[u64]) -> u64 {
     let mut values = values.to_vec();
     values.sort_unstable();

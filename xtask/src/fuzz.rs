@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::steps::{self, StepFailure};
 
-/// How hard to try.
+/// Options of `cargo xtask fuzz`.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Inputs for each target

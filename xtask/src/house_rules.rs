@@ -1,5 +1,5 @@
-//! House rules as code: a test is a better style guide than a page. Rules that clippy knows (length
-//! of functions, reasons for `unsafe` blocks) are left to it.
+//! House rules as code: a test is a better style guide than a page. Rules that clippy has (length of functions,
+//! reasons for `unsafe` blocks) are left to it.
 
 mod circles;
 mod faces;
@@ -19,9 +19,9 @@ use modules::Crate;
 
 use crate::steps::StepFailure;
 
-/// Lines in a source file at most.
+/// Most lines of a source file.
 const LINES_MOST: usize = 600;
-/// How a test finds a program of its package. Written in pieces, as below.
+/// Begin of the variable by which a test finds a program of its package. Written in pieces, as below.
 const PROGRAM_OF_TESTS: &str = concat!("CARGO_", "BIN_EXE_");
 /// Names that say nothing of what is inside.
 const EMPTY_NAMES: [&str; 7] = ["util", "utils", "helper", "helpers", "manager", "misc", "common"];
@@ -40,14 +40,14 @@ const MACHINE_PATHS: [&str; 4] =
 /// Folders that hold nothing written by hand.
 const NOT_OURS: [&str; 6] = ["target", "corpus", "artifacts", "kvdyno-results", ".git", "assets"];
 
-/// A rule broken somewhere.
+/// Breach of a rule at one place.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Breach {
     /// File, from the workspace's folder.
     pub file: PathBuf,
-    /// Line, from 1; 0 for the file as a whole.
+    /// Line, one-based; 0 for the file as a whole.
     pub line: usize,
-    /// What is wrong.
+    /// Description of what is wrong.
     pub what: String,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for Breach {
     }
 }
 
-/// Every breach under `root`.
+/// Finds every breach under `root`.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -100,7 +100,7 @@ pub fn check(root: &Path) -> Result<Vec<Breach>, StepFailure> {
     breaches.extend(started_twice(&rust));
     breaches.extend(between_files(&rust));
     breaches.extend(changelog(root));
-    // A folder of pages alone has neither.
+    // A folder that holds only pages has neither.
     let read = |name: &str| std::fs::read_to_string(root.join(name));
     if let (Ok(manifest), Ok(lock)) = (read("Cargo.toml"), read("Cargo.lock")) {
         breaches.extend(profiles::of_engines(Path::new("Cargo.toml"), &manifest, &lock));
@@ -161,20 +161,20 @@ fn in_source(file: &Path, text: &str) -> Vec<Breach> {
     breaches
 }
 
-/// `unsafe` in code; clippy looks at blocks only, and not into macros.
+/// Returns true if the line has `unsafe` in code; clippy looks at blocks only, and not into macros.
 fn asks_for_reason(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or_default();
     let starts = |word: &str| code.match_indices(word).any(|(at, _)| !code[..at].contains('"'));
     starts("unsafe {") || starts("unsafe impl ") || starts("unsafe fn ")
 }
 
-/// On the line itself or in the comment and attributes right above its statement.
+/// Returns true if the reason stands on the line itself or in the comment and attributes right above its statement.
 fn has_reason(lines: &[&str]) -> bool {
     let says = |line: &&&str| line.contains("SAFETY:") || line.contains("# Safety");
     lines.iter().rev().take(8).any(|line| says(&line))
 }
 
-/// SoftwareSource files that no `mod` names, which the compiler never sees.
+/// Finds source files that no `mod` names, which the compiler never sees.
 fn unreached(rust: &[(PathBuf, String)]) -> Vec<Breach> {
     let folder_of = |file: &Path| file.parent().map(Path::to_path_buf).unwrap_or_default();
     let mut breaches = Vec::new();
@@ -190,7 +190,7 @@ fn unreached(rust: &[(PathBuf, String)]) -> Vec<Breach> {
             _ => (file.file_stem().unwrap_or_default(), folder),
         };
         let declared = format!("mod {};", name.to_string_lossy());
-        // Named by a file in the same folder (lib.rs, mod.rs), or by the folder's own file beside it.
+        // A file is named by one in the same folder (lib.rs, mod.rs), or by the folder's own file beside it.
         let parents = rust
             .iter()
             .filter(|(other, _)| folder_of(other) == home || other.with_extension("") == home);
@@ -201,8 +201,8 @@ fn unreached(rust: &[(PathBuf, String)]) -> Vec<Breach> {
     breaches
 }
 
-/// Files that start the same program of ours for tests: one does, with its deadline and its output, and
-/// all others ask that one.
+/// Finds files that start the same program of ours for tests: one file does, with its deadline and its output, and
+/// all others call that one.
 fn started_twice(rust: &[(PathBuf, String)]) -> Vec<Breach> {
     let mut first: BTreeMap<&str, &Path> = BTreeMap::new();
     let mut breaches = Vec::new();
@@ -219,7 +219,7 @@ fn started_twice(rust: &[(PathBuf, String)]) -> Vec<Breach> {
     breaches
 }
 
-/// What is asked of the files of a crate together, and of the crates.
+/// Checks rules between the files of a crate, and between crates.
 fn between_files(rust: &[(PathBuf, String)]) -> Vec<Breach> {
     let sources: BTreeMap<&Path, &str> =
         rust.iter().map(|(file, text)| (&**file, &**text)).collect();
@@ -235,7 +235,7 @@ fn between_files(rust: &[(PathBuf, String)]) -> Vec<Breach> {
     breaches
 }
 
-/// Links of a page to files that are not there. Links to elsewhere are not followed.
+/// Finds links of a page to files that are not there. Links to other sites are not followed.
 fn broken_links(root: &Path, file: &Path, text: &str) -> Vec<Breach> {
     let mut breaches = Vec::new();
     let mut in_code = false;

@@ -1,4 +1,4 @@
-//! What `cargo xtask` does, as a library so that tests can hold it to what it says.
+//! The chores of `cargo xtask`, as a library so that tests can check that they do what they say.
 
 // The chores: each is one command of `cargo xtask`.
 pub mod alarms;
@@ -11,11 +11,11 @@ pub mod real;
 pub mod testing;
 pub mod truth;
 
-// What lint and tests check beside the compiler.
+// Checks of lint and tests, beside the compiler's.
 pub mod checks;
 pub mod house_rules;
 
-// What chores are made of: programs run to their end, servers installed.
+// Parts of chores: programs run to their end, servers installed.
 pub mod servers;
 pub mod steps;
 pub use steps::StepFailure;

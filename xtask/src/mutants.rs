@@ -17,13 +17,13 @@ static CARGO_MUTANTS: Software = Software {
     source: SoftwareSource::CratesIo { package: "cargo-mutants" },
 };
 
-/// Files that are changed where no argument names others.
+/// Files that are changed if no argument names others.
 const FILES: [&str; 2] = ["crates/core/src/verify/**", "crates/core/src/verdict/**"];
 
 /// Exit codes of cargo-mutants when it has done its work: all changes noticed, some missed, some that ended by time.
 const DONE: [i32; 3] = [0, 2, 3];
 
-/// What to change, and how to test.
+/// Options of `cargo xtask mutants`.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Arguments of cargo-mutants, such as `--shard 1/20` or `--file crates/core/src/verify/overlap.rs`; tests are
@@ -77,7 +77,7 @@ fn has(arguments: &[String], names: &[&str]) -> bool {
     arguments.iter().filter_map(name).any(|name| names.contains(&&*name))
 }
 
-/// What became of the changes, a line each.
+/// Changes by their outcome, a line each.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Outcome {
     noticed: Vec<String>,

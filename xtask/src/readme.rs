@@ -1,6 +1,6 @@
-//! `cargo xtask readme`: runs what README.md shows, so that it stays true. Each ```sh block with a
-//! `$ kvdyno …` or `$ cargo …` line is run whole as one script; other lines are output. Servers that
-//! it names at their usual ports are throwaway ones.
+//! `cargo xtask readme`: runs the commands of README.md, so that it stays true. Each ```sh block with a `$ kvdyno …`
+//! or `$ cargo …` line is run whole as one script; other lines are output. Throwaway servers stand for those that it
+//! names at their usual ports.
 
 use std::process::Command;
 
@@ -9,14 +9,14 @@ use kvdyno_testbed::Deployment;
 use crate::servers;
 use crate::steps::{self, StepFailure, root};
 
-/// Where README.md has its Redis and its Memcached.
+/// Addresses of Redis and Memcached in README.md.
 const REDIS: &str = "127.0.0.1:6379";
 const MEMCACHED: &str = "127.0.0.1:11211";
 
-/// Where README.md has results: those of an earlier time would be in the way.
+/// Path of results in README.md: those of an earlier run would be in the way.
 const RESULTS: &str = "target/both";
 
-/// A measurement that is invalid (exit code 2) tells of this machine, not of the command.
+/// Begin of each script. A measurement that is invalid (exit code 2) tells of this machine, not of the command.
 const BEFORE: &str = r#"set -euo pipefail
 kvdyno() { command kvdyno "$@" || [ $? = 2 ]; }
 cargo() { command cargo "$@" || [ $? = 2 ]; }
@@ -57,7 +57,7 @@ pub fn run() -> Result<(), StepFailure> {
     Ok(())
 }
 
-/// The commands of each block that is to be run.
+/// Returns the commands of each block that is to be run.
 fn scripts(page: &str) -> Vec<String> {
     let mut scripts = Vec::new();
     let mut block: Option<Vec<&str>> = None;
@@ -84,7 +84,7 @@ fn script(block: &[&str]) -> Option<String> {
         commands.extend(command);
     }
     let ours = |command: &&str| command.starts_with("kvdyno ") || command.starts_with("cargo ");
-    // The chores run this one; they would not end.
+    // The chores run this chore; it would not end.
     let chore = |command: &&str| command.starts_with("cargo xtask");
     let runs = commands.iter().any(ours) && !commands.iter().any(chore);
     runs.then(|| commands.join("\n"))

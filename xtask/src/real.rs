@@ -1,6 +1,6 @@
-//! `cargo xtask real STORE`: what CI cannot do, against a server that no registry has and a variable
-//! names: the driver's conformance, its testbed, every suite, and the failovers on three nodes. CI holds
-//! the answers of these servers as they were recorded.
+//! `cargo xtask real STORE`: checks that CI cannot run, against a server that no registry has and a variable names:
+//! the driver's conformance, its testbed, every suite, and the failovers on three nodes. CI holds the recorded
+//! answers of these servers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::steps::{self, StepFailure, root};
 
-/// Against what, and how much of it.
+/// Options of `cargo xtask real`.
 #[derive(Debug, Args)]
 pub struct Options {
     /// The store
@@ -39,7 +39,7 @@ enum RealStore {
 }
 
 impl RealStore {
-    /// Name of its driver's feature, its tests and its testbed.
+    /// Returns the name of its driver's feature, its tests and its testbed.
     fn name(self) -> &'static str {
         match self {
             RealStore::Aerospike => "aerospike",
@@ -48,7 +48,7 @@ impl RealStore {
         }
     }
 
-    /// The variable that names its program.
+    /// Returns the variable that names its program.
     fn variable(self) -> &'static str {
         match self {
             RealStore::Aerospike => "KVDYNO_ASD",
@@ -101,7 +101,7 @@ pub fn real(options: &Options) -> Result<(), StepFailure> {
     }
 }
 
-/// The tests of driver and testbed, which run against the real server where it is named.
+/// Runs the tests of driver and testbed, which use the real server if it is named.
 fn tests(name: &str) -> Result<(), StepFailure> {
     let features = format!("kvdyno-stores/{name},kvdyno-stores/server-tests");
     let driver = ["test", "-p", "kvdyno-stores", "--features", &features, "--test", name];
@@ -111,7 +111,7 @@ fn tests(name: &str) -> Result<(), StepFailure> {
     steps::run(steps::cargo().args(testbed))
 }
 
-/// Names of the suites that come with kvdyno: all, or those that were asked for.
+/// Returns the names of the suites that come with kvdyno: all, or those that were asked for.
 fn suites(asked: &[String]) -> Result<Vec<String>, StepFailure> {
     let all = || builtins().iter().map(|suite| suite.name);
     if let Some(unknown) = asked.iter().find(|asked| all().all(|name| name != *asked)) {
@@ -121,20 +121,20 @@ fn suites(asked: &[String]) -> Result<Vec<String>, StepFailure> {
     Ok(all().filter(wanted).map(str::to_owned).collect())
 }
 
-/// Suites that do something to nodes: on three, with a rate of their own.
+/// Returns true for suites with faults: they run on three nodes, with a rate of their own.
 fn disturbs(suite: &str) -> bool {
     ["failover", "rolling", "grow", "shrink", "all-nodes"]
         .iter()
         .any(|begin| suite.starts_with(begin))
 }
 
-/// What one suite told.
+/// Output of one suite.
 struct Row {
     suite: String,
     testbed: String,
     code: Option<i32>,
     result: Value,
-    /// The last of its words on standard error.
+    /// Last words on standard error.
     said: String,
 }
 
@@ -165,12 +165,12 @@ impl Row {
         Ok(Row { suite: suite.to_owned(), testbed, code: ended.status.code(), result, said })
     }
 
-    /// Neither a judgement (0, 1, 2) nor a refusal before anything began.
+    /// Returns true if the suite ended neither with a judgement (0, 1, 2) nor with a refusal before anything began.
     fn is_failure(&self) -> bool {
         !matches!(self.code, Some(0..=2)) && !self.is_refused()
     }
 
-    /// The suite asks for what the testbed (64) or the store (69) does not have.
+    /// Returns true if the suite needs what the testbed (64) or the store (69) does not have.
     fn is_refused(&self) -> bool {
         match self.code {
             Some(64) => true,
@@ -211,7 +211,7 @@ impl Row {
     }
 }
 
-/// How long copies took after a repair.
+/// Returns the time that copies took after a repair, in words.
 fn redundancy(fault: &Value) -> Option<String> {
     let whole = fault["whole"].as_object()?;
     let seconds = |field: &str| whole[field].as_u64().map(|ns| format!("{:.1} s", ns as f64 / 1e9));

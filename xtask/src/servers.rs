@@ -1,5 +1,5 @@
-//! The programs that tests run against: Debian's packages of them, installed where this process may,
-//! else named, so that one command tells all that is missing.
+//! The programs that tests run against: Debian's packages of them, installed if this process may, else named, so that
+//! one command tells all that is missing.
 
 use std::fs::File;
 use std::process::Command;
@@ -9,7 +9,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::steps::{self, StepFailure};
 
-/// Something that the tests need.
+/// A program or library that the tests need.
 struct Need {
     /// Debian packages that bring it.
     packages: &'static [&'static str],
@@ -17,16 +17,16 @@ struct Need {
     present: &'static str,
 }
 
-/// What the tests run beside the servers of testbeds, whose own recipes say how they are had.
+/// Programs that the tests run beside the servers of testbeds, whose own recipes say how they are installed.
 const PROGRAMS: [Need; 9] = [
     // The library of the example plug-in, which its tests build.
     Need {
         packages: &["gcc", "libc6-dev", "libsqlite3-dev"],
         present: "test -e /usr/include/sqlite3.h",
     },
-    // The checker of histories that ours is held against.
+    // The checker of histories with which ours is compared.
     Need { packages: &["golang-go"], present: "command -v go" },
-    // Proxies that stores are reached through, and what certificates are made with.
+    // Proxies that stores are reached through, and the tool that makes certificates.
     Need {
         packages: &["nutcracker", "haproxy", "openssl"],
         present: "PATH=$PATH:/usr/sbin; command -v nutcracker && command -v haproxy && command -v openssl",
@@ -42,7 +42,7 @@ const PROGRAMS: [Need; 9] = [
     },
     Need { packages: &["fio"], present: "command -v fio" },
     Need { packages: &["chromium"], present: "command -v chromium" },
-    // Who scrapes metrics.
+    // Prometheus, which scrapes metrics.
     Need { packages: &["prometheus"], present: "command -v prometheus" },
     Need {
         packages: &["python3-venv", "python3-pip"],
@@ -50,8 +50,8 @@ const PROGRAMS: [Need; 9] = [
     },
 ];
 
-/// Libraries that drivers need: the one that `rocksdb:` loads; outside the default features the compiler of
-/// `etcd:`'s messages and those that they include.
+/// Libraries that drivers need: the one that `rocksdb:` loads; outside the default features the compiler of `etcd:`'s
+/// messages and the messages that they include.
 const LIBRARIES: [Need; 2] = [
     Need {
         packages: &["librocksdb-dev"],
@@ -63,7 +63,7 @@ const LIBRARIES: [Need; 2] = [
     },
 ];
 
-/// What counts instructions.
+/// Valgrind, which counts instructions.
 const VALGRIND: [Need; 1] = [Need { packages: &["valgrind"], present: "command -v valgrind" }];
 
 /// Features of the lints and tests beside each crate's `server-tests`: every driver.
@@ -72,7 +72,7 @@ pub const DRIVER_FEATURES: [&str; 1] = ["kvdyno/full"];
 /// Makes sure that every feature can be built.
 ///
 /// # Errors
-/// As [`ensure_all`].
+/// Those of [`ensure_all`].
 pub fn ensure_libraries() -> Result<(), StepFailure> {
     ensure(&LIBRARIES, &[])
 }
@@ -80,7 +80,7 @@ pub fn ensure_libraries() -> Result<(), StepFailure> {
 /// Makes sure that instructions can be counted.
 ///
 /// # Errors
-/// As [`ensure_all`].
+/// Those of [`ensure_all`].
 pub fn ensure_valgrind() -> Result<(), StepFailure> {
     ensure(&VALGRIND, &[])
 }
@@ -96,7 +96,7 @@ pub fn ensure_all() -> Result<(), StepFailure> {
     Ok(install::install(&software, &|line| println!("\n$ {line}"))?)
 }
 
-/// Everything that testbeds need and that can be had without asking anybody for it.
+/// Returns all software that testbeds need and that can be installed without asking the user.
 fn testbed_software() -> Vec<&'static Software> {
     let kinds = kvdyno_testbed::registry::kinds().iter();
     let all = kinds.flat_map(|kind| kind.software.iter().copied());
@@ -104,7 +104,7 @@ fn testbed_software() -> Vec<&'static Software> {
     all.filter(|software| !matches!(software.source, SoftwareSource::Named { .. })).collect()
 }
 
-/// Installs what `needs` lack, and `more` packages in the same go. Of two chores one waits for the other.
+/// Installs what `needs` lack, and `more` packages in the same call. Only one chore installs at a time.
 fn ensure(needs: &[Need], more: &[&'static str]) -> Result<(), StepFailure> {
     let _turn = turn_to_install()?;
     let mut missing = missing(needs);
@@ -119,7 +119,7 @@ fn ensure(needs: &[Need], more: &[&'static str]) -> Result<(), StepFailure> {
     }
     let apt = |words: &str| {
         let mut command = Command::new("apt-get");
-        // What a testbed installs meanwhile is waited for.
+        // Waits while a testbed installs.
         command.args(["-o", "DPkg::Lock::Timeout=900"]).args(words.split(' '));
         command.env("DEBIAN_FRONTEND", "noninteractive");
         command
@@ -135,7 +135,7 @@ fn ensure(needs: &[Need], more: &[&'static str]) -> Result<(), StepFailure> {
     }
 }
 
-/// Waits until no other chore installs; none does before this is dropped.
+/// Waits until no other chore installs; no other one does before this is dropped.
 fn turn_to_install() -> Result<File, StepFailure> {
     let folder = steps::root().join("target");
     let path = folder.join("installing");

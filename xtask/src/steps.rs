@@ -5,23 +5,23 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Why a chore ended early.
+/// Reason why a chore ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum StepFailure {
     /// A command ended with an error; its own words are above.
     #[error("`{command}` failed ({status})")]
     Command {
-        /// What was run.
+        /// Command line that was run.
         command: String,
-        /// How it ended.
+        /// Exit status in words.
         status: String,
     },
     /// A command could not be started.
     #[error("cannot run `{command}`: {source}")]
     Start {
-        /// What was to be run.
+        /// Command line that was to be run.
         command: String,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// A file could not be read or written.
@@ -29,26 +29,26 @@ pub enum StepFailure {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// A server could not be started.
     #[error(transparent)]
     Server(#[from] kvdyno_testbed::TestbedError),
-    /// What was found is not as it must be.
+    /// A finding is not as it must be.
     #[error("{0}")]
     Found(String),
 }
 
 impl StepFailure {
-    /// For `map_err` on anything done to a file.
+    /// Makes a function for `map_err` on anything done to a file.
     pub fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> StepFailure {
         let path = path.into();
         move |source| StepFailure::File { path, source }
     }
 }
 
-/// The workspace's folder.
+/// Returns the workspace's folder.
 ///
 /// # Panics
 /// Never: xtask's own manifest lies one folder below it.
@@ -57,7 +57,8 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
 }
 
-/// The cargo that runs this, or else the one on the path; in the workspace's folder, as [`by_developer`].
+/// Makes the cargo that runs this, or else the one on the path; in the workspace's folder, with the environment of
+/// [`by_developer`].
 #[must_use]
 pub fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -66,9 +67,9 @@ pub fn cargo() -> Command {
     cargo
 }
 
-/// Gives a command the environment that a developer's own has, whatever cargo it runs. What `cargo run` adds for xtask
-/// would have build scripts run again that look at it, ring's among them, and all that is above be built again, at each
-/// chore.
+/// Gives a command the environment that a developer's own has, whatever cargo it runs. With the variables that `cargo
+/// run` adds for xtask, build scripts that look at these (ring's among them) would run again at each chore, and all
+/// that depends on them would be built again.
 pub fn by_developer(command: &mut Command) {
     let variables = std::env::vars_os().map(|(name, _)| name);
     let of_package = |name: &OsString| {
@@ -80,16 +81,16 @@ pub fn by_developer(command: &mut Command) {
     });
 }
 
-/// Arguments that build by the profile with every optimisation: what benchmarks measure and packages hold.
+/// Arguments that build by the profile with every optimisation, which benchmarks measure and packages hold.
 pub const BY_DIST: [&str; 2] = ["--profile", "dist"];
 
-/// The command, as [`BY_DIST`] builds it.
+/// Returns the path of the command that [`BY_DIST`] builds.
 #[must_use]
 pub fn dist_binary() -> PathBuf {
     root().join("target/dist/kvdyno")
 }
 
-/// The command as one would type it.
+/// Returns the command as a user would type it.
 #[must_use]
 pub fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program());
@@ -124,8 +125,8 @@ pub fn output(command: &mut Command) -> Result<String, StepFailure> {
     }
 }
 
-/// Runs a measurement. That it is invalid (exit code 2) tells of this machine: its figures are there all
-/// the same.
+/// Runs a measurement. An invalid one (exit code 2) is no failure, for that tells of this machine, and its figures
+/// are there all the same.
 ///
 /// # Errors
 /// If it cannot be started or fails otherwise; its standard error goes to this process's.
@@ -138,20 +139,20 @@ pub fn measure(command: &mut Command) -> Result<(), StepFailure> {
     }
 }
 
-/// Runs the command silently; whether it could be run and succeeded.
+/// Runs the command silently. Returns true if it could be run and succeeded.
 #[must_use]
 pub fn succeeds(command: &mut Command) -> bool {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// A failure of this command.
+/// Makes a failure of this command.
 #[must_use]
 pub fn failure(command: &Command, status: &str) -> StepFailure {
     StepFailure::Command { command: shown(command), status: status.to_owned() }
 }
 
-/// This command could not be started.
+/// Makes the failure of a command that could not be started.
 #[must_use]
 pub fn start_failure(command: &Command, source: io::Error) -> StepFailure {
     StepFailure::Start { command: shown(command), source }
@@ -171,7 +172,7 @@ mod tests {
         assert!(!succeeds(&mut Command::new("false")));
     }
 
-    /// The tests of xtask are run by cargo, which tells them of their package, as it does `cargo xtask`.
+    /// Cargo runs the tests of xtask, and sets the variables of their package, as it does for `cargo xtask`.
     #[test]
     fn cargo_is_not_told_of_the_package_that_runs_it() {
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());

@@ -1,5 +1,6 @@
-//! `cargo xtask truth`: runs kvdyno on engines in which one lie was planted, or none, and holds what it says against what is
-//! known. A liar must be caught as what it is, an honest engine must not be accused. docs/TRUTH.md has the table.
+//! `cargo xtask truth`: runs kvdyno on engines in which one lie was planted, or none, and compares its verdict with
+//! what is known. A liar must be found out with its own lie, an honest engine must not be accused. docs/TRUTH.md has
+//! the table.
 
 pub mod engines;
 pub mod judgement;
@@ -20,7 +21,7 @@ use engines::{ENGINES, MustSay, PlantedEngine, page_table};
 use judgement::{RunSaid, TrialOutcome, judge};
 use load::Load;
 
-/// Which engines, and how often.
+/// Options of `cargo xtask truth`.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Run each engine once, instead of liars 10 times and honest engines 20 times
@@ -40,12 +41,12 @@ pub struct Options {
     page: bool,
 }
 
-/// Runs of a liar.
+/// Number of runs of a liar.
 const LIAR_RUNS: u64 = 10;
-/// Runs of an honest engine: one accusation in twenty matters more.
+/// Number of runs of an honest engine: even one accusation in twenty runs matters.
 const HONEST_RUNS: u64 = 20;
 
-/// An engine under a load, so many times.
+/// An engine under a load, to be run several times.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial {
     /// The engine.
@@ -59,7 +60,7 @@ pub struct Trial {
 /// Runs the engines that were asked for, and prints the table.
 ///
 /// # Errors
-/// If a build fails, and if anything was not said as it must be.
+/// If a build fails, or if kvdyno did not say what it must.
 pub fn truth(options: &Options) -> Result<(), StepFailure> {
     let page = root().join("docs/TRUTH.md");
     if options.page {
@@ -88,7 +89,7 @@ pub fn truth(options: &Options) -> Result<(), StepFailure> {
     }
 }
 
-/// The trials of these engines, of all where none is named.
+/// Returns the trials of these engines, of all if none is named.
 fn chosen(only: &[String]) -> Result<Vec<Trial>, StepFailure> {
     if let Some(unknown) = only.iter().find(|name| ENGINES.iter().all(|one| one.name != **name)) {
         let names: Vec<&str> = ENGINES.iter().map(|one| one.name).collect();
@@ -104,7 +105,7 @@ fn chosen(only: &[String]) -> Result<Vec<Trial>, StepFailure> {
     Ok(trials.collect())
 }
 
-/// Runs all trials as often as each is due, some side by side; the judgements, by the number of the trial.
+/// Runs all trials as often as each is due, some side by side. Returns the judgements by the number of the trial.
 fn all(
     options: &Options,
     binary: &Path,
@@ -144,13 +145,13 @@ pub fn trial(name: &str, load: Load) -> Option<Trial> {
     trials.into_iter().find(|trial| trial.load == load)
 }
 
-/// The folder with the engines' sources.
+/// Returns the folder with the engines' sources.
 #[must_use]
 pub fn sources() -> PathBuf {
     root().join("crates/kvdyno/tests/planted")
 }
 
-/// Builds an engine in `folder`; the shared library.
+/// Builds an engine in `folder`. Returns the path of the shared library.
 ///
 /// # Errors
 /// If the compiler is missing or refuses.
@@ -162,8 +163,8 @@ pub fn build(engine: &PlantedEngine, folder: &Path) -> Result<PathBuf, StepFailu
     Ok(library)
 }
 
-/// Carries out one run of a trial with `binary`, a kvdyno, and judges it. What it needs lies in `folder`; it leaves its result there
-/// if that is not as it must be. `run` is the seed of its faults.
+/// Carries out one run of a trial with `binary`, a kvdyno, and judges it. Its files lie in `folder`; the result stays
+/// there if it is not as it must be. `run` is the seed of its faults.
 ///
 /// # Errors
 /// If the engine cannot be built, or kvdyno not be started.
@@ -204,7 +205,7 @@ pub fn try_once(
     Ok(judgement)
 }
 
-/// The table of what was found, and a line for each trial that did not come out right.
+/// Makes the table of results, and a line for each trial that did not come out right.
 fn table(trials: &[Trial], found: &BTreeMap<usize, Vec<TrialOutcome>>) -> (String, Vec<String>) {
     let mut table = String::from(
         "| engine | what is planted | shown by | runs | result |\n| --- | --- | --- | ---: | --- |\n",

@@ -1,5 +1,5 @@
-//! Accounts for every write of a run: what was acknowledged, and what of it was there when all records
-//! were read back. docs/FAILOVER.md says what each figure means.
+//! The account of every write of a run: what was acknowledged, and what of it was there when all records were read
+//! back. docs/FAILOVER.md says what each figure means.
 
 use kvdyno_core::ground::numbers::duration_text;
 use kvdyno_core::load::StoreContext;
@@ -10,45 +10,45 @@ use kvdyno_core::workload::{Distribution, KeyWriter, Kind, Ownership, Part, Phas
 use kvdyno_report::result::{FaultResult, LOST_SHOWN, LostAgentsAccount, LostWrite, WriteAccount};
 use serde::{Deserialize, Serialize};
 
-/// What is known of the writes so far.
+/// Account of the writes so far.
 #[derive(Debug)]
 pub struct Accounting {
     acknowledged: u64,
     failed: u64,
     indeterminate: u64,
-    /// No record was there before.
+    /// True if no record existed before the run.
     fresh: bool,
-    /// No record can have been written twice, and none was there before.
+    /// True if no record can have been written twice, and none existed before the run.
     exact: bool,
-    /// Phases that deleted anything.
+    /// Number of phases that deleted anything.
     deleting: u32,
-    /// The phases with faults, in order.
+    /// Phases with faults, in order.
     disturbed: Vec<Disturbances>,
-    /// How the records stood before they were read back.
+    /// State of the records before they were read back.
     before: Unclear,
 }
 
-/// Findings about the inserts that cuts of power met, when they were looked for after each repair.
+/// Findings about the inserts that power cuts met, when they were looked for after each repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InBetween {
     /// Records that the store answered about.
     pub answered: u64,
-    /// Those that were absent.
+    /// Numbers of the records among them that were absent.
     pub absent: Vec<u64>,
 }
 
-/// What the ledger says before all records are read back.
+/// State of records before all are read back, as the ledger knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unclear {
     /// Records of which no write was acknowledged and some may have been applied.
     pub unclear: u64,
-    /// Records that hold nothing for certain.
+    /// Records that hold no value for certain.
     pub empty: u64,
 }
 
 impl Unclear {
-    /// Counts among the own ones of the records 0..`records`, as the ledger knows them. Those that were taken over are left out: who wrote
-    /// them is lost.
+    /// Counts among this process's own records in 0..`records`, as the ledger knows them. Records that were taken
+    /// over are left out: the agent that wrote them is lost.
     pub fn count(ledger: &Ledger, (part, ownership): (Part, &Ownership), records: u64) -> Unclear {
         let mut count = Unclear::default();
         let of_part = |record: &u64| record % u64::from(part.count) == u64::from(part.index);
@@ -67,39 +67,39 @@ impl Unclear {
         count
     }
 
-    /// Takes in those of another process.
+    /// Adds the counts of another process.
     pub fn add(&mut self, other: Unclear) {
         self.unclear += other.unclear;
         self.empty += other.empty;
     }
 }
 
-/// What was done to the store in a phase.
+/// Faults of a phase.
 #[derive(Debug)]
 struct Disturbances {
     /// Name of the phase.
     phase: String,
-    /// Its begin.
+    /// Begin of the phase, ns.
     start: Nanos,
-    /// The faults.
+    /// Faults and repairs, in order.
     faults: Vec<FaultResult>,
 }
 
-/// What nobody can tell, for the agents that wrote it were lost.
+/// Writes and records of which nothing can be told, because the agents that wrote them were lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ownerless {
-    /// Their names.
+    /// Names of the lost agents.
     pub agents: Vec<String>,
     /// Their acknowledged writes, as far as they had told of them.
     pub acknowledged: u64,
-    /// Their records, as far as nobody read them back.
+    /// Their records, as far as no agent read them back.
     pub records: u64,
-    /// How these stood before, where that was asked.
+    /// State of these records before reading back, as far as the agents told it.
     pub before: Unclear,
 }
 
 impl Ownerless {
-    /// As a result has it; nothing if no agent was lost.
+    /// Returns this as a result has it; `None` if no agent was lost.
     fn told(&self) -> Option<LostAgentsAccount> {
         let Ownerless { agents, acknowledged, records, .. } = self.clone();
         (!agents.is_empty()).then_some(LostAgentsAccount { agents, acknowledged, records })
@@ -107,7 +107,7 @@ impl Ownerless {
 }
 
 impl Accounting {
-    /// Nothing was written yet. `fresh`: no record was there before.
+    /// Makes an account without writes. `fresh`: no record existed before.
     pub fn new(fresh: bool) -> Self {
         let (acknowledged, failed, indeterminate) = (0, 0, 0);
         let before = Unclear::default();
@@ -125,8 +125,8 @@ impl Accounting {
         }
     }
 
-    /// The first of the records that `plan` inserts, if it writes no others and nobody wrote these before: then each
-    /// of them that is gone is seen to be gone, whatever earlier phases have written over.
+    /// Returns the first record that `plan` inserts, if it writes no others and no earlier phase wrote these: then
+    /// each of them that is gone is seen to be gone, whatever earlier phases have written over.
     pub fn first_insert(&self, plan: &PhasePlan, fields_apart: bool) -> Option<u64> {
         let again = plan.load || plan.from_empty || writes_again(plan) || vanishes(plan);
         let mut kinds = plan.groups.iter().flat_map(|group| &group.mix.parts);
@@ -135,8 +135,8 @@ impl Accounting {
         plan.groups.iter().map(|group| group.insert_first).min().filter(|_| seen)
     }
 
-    /// Returns true if `plan`, which was carried out last, only deleted, each record at most once, and no phase before did:
-    /// then each delete that is undone is seen to be undone.
+    /// Returns true if `plan`, which was carried out last, only deleted, each record at most once, and no phase
+    /// before did: then a delete that is undone is seen to be undone.
     pub fn deletes_apart(&self, plan: &PhasePlan, fields_apart: bool) -> bool {
         let [group] = &plan.groups[..] else { return false };
         let once = group.keys == Distribution::Sequential
@@ -145,7 +145,7 @@ impl Accounting {
         self.fresh && !fields_apart && once && only && self.deleting == 1
     }
 
-    /// A phase of the plan was carried out.
+    /// Adds a phase of the plan that was carried out.
     pub fn add(&mut self, plan: &PhasePlan, measure: &PhaseMeasure, faults: &[FaultResult]) {
         let tally = &measure.tally;
         self.acknowledged += tally.writes_acknowledged;
@@ -159,18 +159,18 @@ impl Accounting {
         }
     }
 
-    /// All records are about to be read back; `count` looks how they stand.
+    /// Keeps the state of the records, which `count` counts, for all are about to be read back.
     pub fn before_reading(&mut self, count: impl FnOnce() -> Unclear) {
         // Only writes without a certain end make a difference: else no word need be looked at.
         self.before = if self.indeterminate == 0 { Unclear::default() } else { count() };
     }
 
-    /// A load is begun again, for it was cut short: records of it may have been written twice.
+    /// Notes that a load begins again because it was cut short: its records may have been written twice.
     pub fn load_again(&mut self) {
         self.exact = false;
     }
 
-    /// Nobody is left who could read the records back.
+    /// Makes the account if no process is left that could read the records back.
     pub fn unread(&self, context: &StoreContext, ownerless: &Ownerless) -> WriteAccount {
         WriteAccount {
             acknowledged: self.acknowledged,
@@ -184,7 +184,8 @@ impl Accounting {
         }
     }
 
-    /// Nobody read all records back, and these inserts were absent when they were looked for after the repair of a cut.
+    /// Makes the account if not all records were read back, from inserts that were absent when they were looked for
+    /// after the repair of a power cut.
     pub fn seen_in_between(&self, context: &StoreContext, seen: &InBetween) -> WriteAccount {
         let absent = &seen.absent;
         let lost = absent.len() as u64;
@@ -203,7 +204,8 @@ impl Accounting {
         }
     }
 
-    /// All records were read back, `how` in words, which gave `measure`; but for those that are `ownerless`.
+    /// Makes the account after all records were read back, `how` in words, except those that are `ownerless`;
+    /// `measure` is the result of that.
     pub fn account(
         &self,
         context: &StoreContext,
@@ -212,7 +214,7 @@ impl Accounting {
         ownerless: &Ownerless,
     ) -> WriteAccount {
         let (tally, old, unread) = (&measure.tally, measure.old, measure.unread);
-        // Examples: what is counted comes from the counts.
+        // The anomalies are examples; the counts give the number.
         let of_kind = |anomaly: &&Anomaly| anomaly.kind == AnomalyKind::Lost;
         let lost: Vec<&Anomaly> = measure.anomalies.iter().filter(of_kind).collect();
         WriteAccount {
@@ -238,7 +240,7 @@ impl Accounting {
         }
     }
 
-    /// Records without an acknowledged write that held one all the same. What was not answered may be
+    /// Returns the number of records that held a write without acknowledgement. A record that was not answered may be
     /// one of them, and is not counted.
     fn recovered(&self, tally: &Tally, unread: u64, ownerless: &Ownerless) -> u64 {
         let Unclear { unclear, empty } = self.before;
@@ -269,7 +271,7 @@ impl Accounting {
     }
 }
 
-/// An insert that was looked for between cuts of power, and was not there.
+/// Describes an insert that was looked for between power cuts, and was absent.
 fn absent_insert(context: &StoreContext, record: u64) -> LostWrite {
     LostWrite {
         record,
@@ -292,7 +294,7 @@ fn key_of(context: &StoreContext, record: u64) -> String {
     String::from_utf8_lossy(&key).into_owned()
 }
 
-/// It may write to records that were written before.
+/// Returns true if the phase may write to records that were written before.
 fn writes_again(plan: &PhasePlan) -> bool {
     let again = |kind: Kind| !kind.read_only() && !kind.inserts();
     plan.groups.iter().flat_map(|group| &group.mix.parts).any(|&(kind, _)| again(kind))
@@ -303,19 +305,19 @@ fn deletes(plan: &PhasePlan) -> bool {
     kinds.any(|&(kind, part)| part > 0 && kind == Kind::Delete)
 }
 
-/// Some of what it writes has a time to live.
+/// Returns true if some of the phase's writes have a time to live.
 fn vanishes(plan: &PhasePlan) -> bool {
     plan.groups.iter().any(|group| group.ttl.is_some())
 }
 
-/// At most [`LOST_SHOWN`] of all, from the first to the last.
+/// Returns at most [`LOST_SHOWN`] of all, spread evenly from the first to the last.
 fn spread<'a>(all: &[&'a Anomaly]) -> impl Iterator<Item = &'a Anomaly> {
     let shown = all.len().min(LOST_SHOWN);
     let last = all.len().saturating_sub(1);
     (0..shown).map(move |n| n * last / shown.saturating_sub(1).max(1)).map(|at| all[at])
 }
 
-/// How the records were read back, with how long wrong ones were waited for.
+/// Describes how the records were read back, with the time that wrong ones were waited for.
 fn settled(how: &str, context: &StoreContext) -> String {
     match context.profile.consistency.level {
         Consistency::Eventual => {
@@ -326,8 +328,9 @@ fn settled(how: &str, context: &StoreContext) -> String {
     }
 }
 
-/// A moment in relation to the nearest fault, such as `3.20 ms before kill node-1`, with the fault's phase unless that is the
-/// last one. A fault takes some milliseconds; when within them it takes effect nobody can tell.
+/// Describes a moment in relation to the nearest fault, such as `3.20 ms before kill node-1`, with the fault's phase
+/// unless that is the last one. A fault takes some milliseconds; the moment within them at which it takes effect is
+/// unknown.
 fn relation(at: Nanos, disturbed: &[Disturbances]) -> String {
     let spans = disturbed.iter().flat_map(|phase| {
         let done = phase.faults.iter().filter(|fault| fault.error.is_none());
@@ -357,7 +360,7 @@ mod tests {
 
     use super::*;
 
-    /// Each record once, and none before: else an undone delete may be hidden, or be another phase's.
+    /// Each record is deleted once, and none before: else an undone delete may be hidden, or be another phase's.
     #[test]
     fn deletes_are_told_apart_where_each_is_of_another_record() {
         let plan = |more: &str| {
@@ -413,20 +416,20 @@ mod tests {
         // A part looks at its own records alone: the others' are empty here, for it has written none of them.
         let part = (Part { index: 1, count: 2 }, &Ownership::ALL);
         assert_eq!(Unclear::count(&ledger, part, 20), Unclear { unclear: 2, empty: 6 });
-        // Of the three one is not there; nothing is where nothing was written.
+        // One of the three is absent; where nothing was written nothing is.
         let tally = Tally { early: 1, legal_misses: 12, ..Tally::default() };
         let all_there = Ownerless::default();
         assert_eq!(accounting.recovered(&tally, 0, &all_there), 2);
         assert_eq!(accounting.recovered(&tally, 1, &all_there), 1, "one was not answered");
-        // Of another agent, which counted three and was lost before it read them, nothing is recovered.
+        // Three records of another agent, which was lost before it read them, are not recovered.
         accounting.before.add(Unclear { unclear: 3, empty: 5 });
         let before = Unclear { unclear: 3, empty: 5 };
         let lost = Ownerless { records: 9, before, ..Ownerless::default() };
         assert_eq!(accounting.recovered(&tally, 0, &lost), 2);
     }
 
-    /// Of `standard-2` what is killed and what is cut off only inserts, and so is seen whole; what mixes, deletes or begins
-    /// anew is not.
+    /// In `standard-2` the phases with a kill and with a cut network only insert, so all of their inserts are seen;
+    /// phases that mix, delete or begin anew are not seen whole.
     #[test]
     fn the_inserts_of_a_phase_are_seen_whole_if_nobody_wrote_there_before() {
         let plan = Suite::find("standard-2").unwrap().plan(&Overrides::default()).unwrap();
@@ -471,7 +474,7 @@ mod tests {
         assert_eq!(told(1_505_000_000), "500 ms after kill node-1");
         assert_eq!(told(2_990_000_000), "10.0 ms before start again node-1");
         assert_eq!(relation(7, &[phase("cuts", 7, &[])]), "");
-        // The fault that took it was of an earlier phase.
+        // The fault before it was in an earlier phase.
         let both = [phase("cuts", 7, &faults), phase("later", 200_000_000_007, &faults)];
         assert_eq!(relation(996_800_007, &both), "3.20 ms before kill node-1 of cuts");
         assert_eq!(relation(200_996_800_007, &both), "3.20 ms before kill node-1");

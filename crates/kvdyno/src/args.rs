@@ -26,7 +26,7 @@ pub use results::{
 #[derive(Parser, Debug)]
 #[command(name = "kvdyno", version, about, max_term_width = 100)]
 pub struct Arguments {
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -93,10 +93,10 @@ pub enum Command {
 /// `kvdyno agent`.
 #[derive(Args, Debug)]
 pub struct AgentArguments {
-    /// Where the conductor listens.
+    /// Address at which the conductor listens.
     #[arg(long, value_name = "HOST:PORT")]
     pub conductor: String,
-    /// Try to reach a conductor that is still to come for this long.
+    /// Time to keep trying while the conductor does not answer yet.
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = hinted(units::parse_duration))]
     pub wait: Duration,
     /// Name of this machine in the table of agents [default: its host name].
@@ -108,10 +108,10 @@ pub struct AgentArguments {
 #[cfg(feature = "simulated-agents")]
 #[derive(Args, Debug)]
 pub struct SimulatedAgentsArguments {
-    /// Where the conductor listens.
+    /// Address at which the conductor listens.
     #[arg(long, value_name = "HOST:PORT")]
     pub conductor: String,
-    /// How many.
+    /// Number of agents to simulate.
     #[arg(long)]
     pub count: u32,
 }
@@ -119,17 +119,17 @@ pub struct SimulatedAgentsArguments {
 /// `kvdyno suites`.
 #[derive(Args, Debug)]
 pub struct SuitesArguments {
-    /// What of them; all are listed without it.
+    /// Command; without one all built-in suites are listed.
     #[command(subcommand)]
     pub command: Option<SuitesCommand>,
 }
 
-/// What of the built-in suites.
+/// Commands of `kvdyno suites`.
 #[derive(Subcommand, Debug)]
 pub enum SuitesCommand {
     /// Print the file of a built-in suite, to read or to change.
     Show {
-        /// Its name.
+        /// Name of the suite, as `kvdyno suites` lists it.
         name: String,
     },
 }
@@ -137,39 +137,40 @@ pub enum SuitesCommand {
 /// `kvdyno new`.
 #[derive(Args, Debug)]
 pub struct NewArguments {
-    /// The file to write, such as mine.toml.
+    /// File to write, such as mine.toml; an existing file is not overwritten.
     pub file: PathBuf,
 }
 
-/// How long the page of a run is served, and what it may do.
+/// Time for which the page of a run is served, and rights of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ConsoleArgument {
-    /// While the run lasts.
+    /// Serve the page while the run lasts.
     Run,
-    /// Until Ctrl-C.
+    /// Serve the page until Ctrl-C.
     Stay,
-    /// The page may change the rate, end the phase, stop the run, and break and repair a testbed of kvdyno's.
+    /// Let the page change the rate, end the phase, stop the run, and break and repair a testbed that kvdyno has set
+    /// up.
     Control,
 }
 
 /// `kvdyno completions`.
 #[derive(Args, Debug)]
 pub struct CompletionsArguments {
-    /// Which shell.
+    /// Shell for which completions are printed.
     #[arg(value_enum)]
     pub shell: Shell,
 }
 
-/// What becomes of records that are in the store already.
+/// Treatment of records of the dataset that the store holds already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DataPolicy {
-    /// Refuse if there are any.
+    /// Refuse to run if the store holds any.
     #[default]
     Fresh,
-    /// Measure over them; they are checked by their stamps only, until a first read or write.
+    /// Measure over them; until the first read or write of such a record, reads of it are checked by their stamps only.
     Reuse,
-    /// Delete those that kvdyno's keys name, and no others.
+    /// Delete the records whose keys kvdyno writes, and no others.
     Wipe,
 }
 
@@ -179,7 +180,7 @@ pub struct RunArguments {
     /// A built-in suite, a suite file, or `ycsb:FILE` [default: quick, or the load that --records, --value, --mix or
     /// --keys describe].
     pub suite: Option<String>,
-    /// What is measured, and how.
+    /// Targets, load and options of the run.
     #[command(flatten)]
     pub measure: MeasureArguments,
 }
@@ -194,22 +195,22 @@ pub struct MeasureArguments {
     /// several times (`kvdyno testbed kinds` lists them).
     #[arg(long, value_name = "NAME[:NODES][?SETTING=VALUE&…]")]
     pub testbed: Vec<String>,
-    /// How it is carried out.
+    /// Changes to the suite.
     #[command(flatten)]
     pub shape: ShapeArguments,
-    /// The load.
+    /// Load, by options.
     #[command(flatten)]
     pub load: LoadArguments,
-    /// Where to and how.
+    /// Execution and output of the run.
     #[command(flatten)]
     pub execution: ExecutionArguments,
 }
 
-/// What of a suite is changed.
+/// Changes that options make to a suite.
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Changes to the suite")]
 pub struct ShapeArguments {
-    /// Run with this share of the records and requests, such as 0.01.
+    /// Run with this share of the records and requests of the suite, such as 0.01 for 1 %.
     #[arg(long, value_name = "SHARE")]
     pub scale: Option<f64>,
     /// Value of the suite's key `clients`.
@@ -238,7 +239,7 @@ pub struct ShapeArguments {
     pub set: Vec<String>,
 }
 
-/// The load: that of the suite, changed, or one without a suite.
+/// Options of the load: changes to that of the suite, or a load without a suite.
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Load (with a suite: instead of what it says; with none: all of it)")]
 pub struct LoadArguments {
@@ -260,7 +261,7 @@ pub struct LoadArguments {
 }
 
 impl LoadArguments {
-    /// Returns true if they describe a load by themselves.
+    /// Returns true if the options describe a load without a suite.
     pub fn describe_a_load(&self) -> bool {
         let LoadArguments { records, value, mix, keys, pipeline: _ } = self;
         records.is_some() || value.is_some() || mix.is_some() || keys.is_some()
@@ -270,19 +271,19 @@ impl LoadArguments {
 /// Options of a run: its conduct, and its output.
 #[derive(Args, Debug)]
 pub struct ExecutionArguments {
-    /// How it is conducted.
+    /// Execution of the run.
     #[command(flatten)]
     pub conduct: ConductArguments,
-    /// What is shown of it.
+    /// Output of the run.
     #[command(flatten)]
     pub output: OutputArguments,
 }
 
-/// How a run is conducted, as typed: [`RunConfig`](crate::run_config::RunConfig) is what comes of it.
+/// Conduct of a run, as typed; [`RunConfig`](crate::run_config::RunConfig) is made from it.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Execution")]
 pub struct ConductArguments {
-    /// What to do with records of the dataset that are in the store already.
+    /// Treatment of records of the dataset that the store holds already.
     #[arg(long, value_enum, default_value_t)]
     pub data: DataPolicy,
     /// Do not check the values that are read.
@@ -292,47 +293,47 @@ pub struct ConductArguments {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
-    /// Let agents carry the load together: local:N starts N processes on this machine, each with its share of
-    /// the processors; N waits for as many that join at --listen; auto on every machine where Slurm, MPI,
-    /// Kubernetes or SkyPilot starts this same command (auto:all lets the conductor's machine carry load, too);
-    /// FILE.toml starts one on each [[load]] machine of a deployment file.
+    /// Let agents carry the load together. local:N starts N processes on this machine, each with its share of the
+    /// processors; N waits for N agents that join at --listen; auto is for Slurm, MPI, Kubernetes or SkyPilot, which
+    /// start this same command on every machine (auto:all: the conductor's machine carries load, too); FILE.toml
+    /// starts one on each [[load]] machine of a deployment file.
     #[arg(long, value_name = "N")]
     pub agents: Option<String>,
-    /// Where agents join; the line to start one is printed.
+    /// Address at which the conductor listens for agents; it prints the line that starts one.
     #[arg(long, value_name = "HOST:PORT", requires = "agents")]
     pub listen: Option<String>,
-    /// Time to wait for agents [default: without end for those that are started by hand, else 10m].
+    /// Time to wait for agents [default: without limit for agents that join by hand, else 10m].
     #[arg(long, value_name = "TIME", requires = "agents", value_parser = hinted(units::parse_duration))]
     pub wait: Option<Duration>,
-    /// Which records agents read [default: own; anywhere with more than 16 agents, and
-    /// with fewer where connections have pipelines].
+    /// Records that agents read [default: own; anywhere with more than 16 agents, and with fewer where connections
+    /// have pipelines].
     #[arg(long, value_name = "WHERE", value_enum, requires = "agents")]
     pub reads: Option<ReadsFrom>,
-    /// What becomes of the run where an agent is lost: it ends with the phase, or goes on: the phase is invalid, and from
-    /// the next one on the other agents carry all of the load.
+    /// Fate of the run when an agent is lost: it ends with the phase, or goes on. If it goes on, that phase is
+    /// invalid, and from the next phase on the other agents carry all of the load.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, requires = "agents")]
     pub on_agent_lost: OnAgentLost,
-    /// Where rank 0 of --agents auto is, if the engine does not tell.
+    /// Address of rank 0, for --agents auto where the engine does not tell it.
     #[arg(long, value_name = "HOST:PORT", requires = "agents")]
     pub conductor: Option<String>,
-    /// How the load is carried.
+    /// Carrying of the load.
     #[command(flatten)]
     pub carrying: CarryingArguments,
-    /// End with exit code 2 for a suspect measurement, too.
+    /// End with exit code 2 for a suspect measurement, too, not only for an invalid one.
     #[arg(long)]
     pub strict: bool,
-    /// Do a suite's faults to a deployment that a file describes, without asking.
+    /// Inject a suite's faults into a deployment that a file describes without asking first.
     #[arg(long)]
     pub yes: bool,
     /// Compare stores although their durability or consistency differ.
     #[arg(long)]
     pub allow_unequal: bool,
-    /// What the servers cost.
+    /// Cost of the servers.
     #[command(flatten)]
     pub price: PriceArguments,
 }
 
-/// Output of a run, and its place.
+/// Options of the output of a run.
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArguments {
@@ -342,7 +343,7 @@ pub struct OutputArguments {
     /// Show the plan, the first operations with their requests, and what the run needs; run nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// No progress line.
+    /// Show no progress line.
     #[arg(long)]
     pub quiet: bool,
     /// Print more: remarks, what limited each phase, and what else happened in it.
@@ -354,57 +355,59 @@ pub struct OutputArguments {
     /// Keep every event of the run in events.jsonl, beside the result (docs/RESULTS.md).
     #[arg(long)]
     pub events: bool,
-    /// Serve a page that shows the run while it lasts, on this machine only; with =stay until Ctrl-C, with
-    /// =control the page may steer the run (docs/CONSOLE.md).
+    /// Serve a page that shows the run while it lasts, to browsers of this machine only; with =stay the page is
+    /// served until Ctrl-C, with =control it may steer the run (docs/CONSOLE.md).
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true,
           value_delimiter = ',', default_missing_value = "run")]
     pub console: Vec<ConsoleArgument>,
-    /// Serve that page at this address of the machine, with TLS, for viewers on others; without it on loopback.
+    /// Serve that page at this address of this machine, with TLS, for browsers of other machines [default: loopback
+    /// only, without TLS].
     #[arg(long, value_name = "ADDRESS[:PORT]", requires = "console")]
     pub console_on: Option<String>,
-    /// What monitoring systems are told.
+    /// Metrics for monitoring systems.
     #[command(flatten)]
     pub metrics: MetricsArguments,
 }
 
-/// What monitoring systems are told (docs/METRICS.md).
+/// Options of metrics for monitoring systems (docs/METRICS.md).
 #[derive(Args, Debug, Default)]
 pub struct MetricsArguments {
-    /// Serve metrics as Prometheus reads them at http://ADDR/metrics while the run lasts: a port of this
-    /// machine, or HOST:PORT to be reached from others (docs/METRICS.md).
+    /// Serve metrics for Prometheus at http://ADDR/metrics while the run lasts. ADDR is a port, reached from this
+    /// machine only, or HOST:PORT, reached from others, too (docs/METRICS.md).
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<String>,
-    /// Push metrics to an OpenTelemetry collector, such as http://127.0.0.1:4318.
+    /// Push metrics to the OpenTelemetry collector at this URL, such as http://127.0.0.1:4318.
     #[arg(long, value_name = "URL")]
     pub otlp: Option<String>,
 }
 
-/// How a load is carried, whatever it is for.
+/// Options of how a load is carried; every command that carries one has them.
 #[derive(Args, Debug)]
 pub struct CarryingArguments {
     /// Worker threads for stores behind a network [default: half of the processors].
     #[arg(short = 't', long, value_name = "N")]
     pub threads: Option<u32>,
-    /// How clients wait until a request is due (open arrivals).
+    /// Means by which clients wait until a request is due (open arrivals).
     #[arg(long, value_enum, default_value_t)]
     pub pace: PaceArgument,
-    /// Give up when requests fail and none has succeeded for this long.
+    /// Give a phase up when requests fail and none has succeeded for this long.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = hinted(units::parse_duration))]
     pub give_up: Duration,
-    /// How long an eventually consistent store may take to settle after the load.
+    /// Time after the load that an eventually consistent store may take until its reads come right and its copies
+    /// agree.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = hinted(units::parse_duration))]
     pub settle: Duration,
 }
 
-/// How clients wait until a request is due.
+/// Means by which clients wait until a request is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum PaceArgument {
-    /// Sleep until 60 µs before, then poll the clock.
+    /// Sleep until 60 µs before the request is due, then poll the clock.
     #[default]
     Both,
-    /// Poll the clock all the time: takes a whole processor for each worker.
+    /// Poll the clock all the time; this takes a whole processor for each worker.
     Spin,
-    /// Only sleep: requests leave as late as the system wakes clients up.
+    /// Only sleep; requests leave as late as the system wakes clients up.
     Timer,
 }
 
@@ -418,14 +421,14 @@ impl From<PaceArgument> for Pacing {
     }
 }
 
-/// What servers cost.
+/// Options of the cost of servers.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[command(next_help_heading = "Cost")]
 pub struct PriceArguments {
-    /// Prices of servers and disks [default: the example that comes with kvdyno, docs/COST.md].
+    /// File of prices of servers and disks [default: the example that comes with kvdyno, docs/COST.md].
     #[arg(long, value_name = "FILE")]
     pub prices: Option<String>,
-    /// The servers that the store ran on: n1-standard-8=20,local-ssd-375=4.
+    /// Servers and disks that the store ran on, by kind and number: n1-standard-8=20,local-ssd-375=4.
     #[arg(long, value_name = "KIND=N,…")]
     pub servers: Option<String>,
     /// Hours of a month [default: what the prices say].
@@ -436,13 +439,14 @@ pub struct PriceArguments {
 /// `kvdyno cost`.
 #[derive(Args, Debug)]
 pub struct CostArguments {
-    /// Result folders or their result.json; without any, what --servers cost is told, or published costs are checked.
+    /// Result folders or their result.json. Without any: the cost of --servers; without that, too: whether the
+    /// published costs of the prices add up.
     #[arg(value_name = "RESULT")]
     pub results: Vec<PathBuf>,
-    /// What the servers cost.
+    /// Cost of the servers.
     #[command(flatten)]
     pub price: PriceArguments,
-    /// Tell how many servers this load needs, such as 1M/s.
+    /// Tell how many servers carry this load, such as 1M/s.
     #[arg(long, value_name = "RATE", requires = "results", value_parser = hinted(units::parse_rate))]
     pub load: Option<f64>,
 }
@@ -459,16 +463,16 @@ pub struct WinnowArguments {
     /// Throwaway deployment to set up, winnow and take down; may be given several times.
     #[arg(long, value_name = "NAME[:NODES][?SETTING=VALUE&…]")]
     pub testbed: Vec<String>,
-    /// What to do with records of the dataset that a store holds already.
+    /// Treatment of records of the dataset that a store holds already.
     #[arg(long, value_enum, value_name = "POLICY", default_value_t)]
     pub data: DataPolicy,
-    /// How each run is carried out.
+    /// Carrying of each run.
     #[command(flatten)]
     pub carrying: CarryingArguments,
     /// Folder for the table and the runs [default: a new one under kvdyno-results/].
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// No progress line.
+    /// Show no progress line.
     #[arg(long)]
     pub quiet: bool,
 }
@@ -482,7 +486,7 @@ pub struct RerunArguments {
     /// Folder for the new result [default: a new one under kvdyno-results/].
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// What to do with records of the dataset that are in the store already [default: as the run did].
+    /// Treatment of records of the dataset that the store holds already [default: that of the run].
     #[arg(long, value_enum)]
     pub data: Option<DataPolicy>,
 }
@@ -490,16 +494,16 @@ pub struct RerunArguments {
 /// `kvdyno check`.
 #[derive(Args, Debug)]
 pub struct CheckArguments {
-    /// Store to check, too.
+    /// Store to check, beside the machine.
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
     /// Tell how many machines like this one a suite needs to send its load.
     #[arg(long = "for", value_name = "SUITE")]
     pub suite: Option<String>,
-    /// Rate that they are to send, where the suite names none: 100k/s.
+    /// Rate that these machines are to send, where the suite names none: 100k/s.
     #[arg(long, value_name = "RATE", requires = "suite", value_parser = hinted(units::parse_rate))]
     pub rate: Option<f64>,
-    /// Folder whose disk is checked.
+    /// Folder on the disk to check.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! `kvdyno board` and `kvdyno export`: results for all to see, and for other tools.
+//! `kvdyno board` and `kvdyno export`: a site of results, and figures for other tools.
 
 use kvdyno_report::board::Board;
 use kvdyno_report::export::{self, Format, Invalid, Table};
@@ -7,7 +7,7 @@ use kvdyno_report::result::RunResult;
 use crate::args::{BoardArguments, ExportArguments, ExportFormat, ExportTable};
 use crate::exit::{Exit, Failure};
 
-/// Makes the site, and names what is not in it.
+/// Makes the site, and names the results that are not in it.
 ///
 /// # Errors
 /// [`Failure`] if no result can be read or the site cannot be written.
@@ -25,7 +25,7 @@ pub fn board(arguments: &BoardArguments) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Writes the figures of a result. Where nothing of it may be believed there is nothing to write.
+/// Writes the figures of a result; none if no phase of it may be believed.
 ///
 /// # Errors
 /// [`Failure`] if it cannot be read or written.
@@ -50,7 +50,7 @@ pub fn export(arguments: &ExportArguments) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What the words ask for.
+/// Returns the format that the options ask for.
 fn format(arguments: &ExportArguments) -> Result<Format, Failure> {
     let table = match arguments.table {
         None | Some(ExportTable::Kinds) => Table::Kinds,

@@ -1,4 +1,4 @@
-//! `kvdyno check`: is this machine, is this store fit to measure? A smoke test before the real one.
+//! `kvdyno check`: checks that this machine and a store are fit to measure. A smoke test before the real one.
 
 mod machines;
 
@@ -17,9 +17,9 @@ use crate::args::CheckArguments;
 use crate::exit::{Exit, Failure};
 use crate::open_store::OpenStore;
 
-/// How long kvdyno's own ceiling is measured, seconds.
+/// Time for which kvdyno's own ceiling is measured, seconds.
 const CEILING_FOR: f64 = 0.2;
-/// Operations that tell how many these are.
+/// Operations of a first run, which tells how many fill that time.
 const FIRST_OPERATIONS: u64 = 50_000;
 
 /// Probes the machine, and the store if one is named.
@@ -27,7 +27,7 @@ const FIRST_OPERATIONS: u64 = 50_000;
 /// # Errors
 /// [`Failure`] if the store cannot be opened or reached.
 pub fn check(arguments: &CheckArguments) -> Result<Exit, Failure> {
-    // First, so that a mistake in the URL or the suite, or a server that does not answer, is all that is said.
+    // First of all, so that a mistake in the URL or the suite, or a server that does not answer, is the only output.
     let store = arguments.store.as_deref().map(asked).transpose()?;
     let need = arguments.suite.as_deref().map(|suite| MachinesFor::of(suite, arguments.rate));
     let need = need.transpose()?;
@@ -77,7 +77,8 @@ fn print_machine(fitness: &Fitness) {
     }
 }
 
-/// What limits the client itself: its own loop, the processors that it may use, and the device's.
+/// Prints the limits of the client itself: its own loop, the processors that it may use, and those of the network
+/// device.
 fn print_client(fitness: &Fitness) {
     match ceiling() {
         Ok(rate) => {
@@ -107,7 +108,7 @@ fn print_client(fitness: &Fitness) {
     }
 }
 
-/// Operations a second that kvdyno itself can start on one thread.
+/// Measures the operations a second that kvdyno itself can start on one thread.
 fn ceiling() -> Result<f64, LoopError> {
     let rate = |operations: u64| {
         let interval = Duration::from_secs(1);
@@ -124,7 +125,7 @@ fn listed<'a>(numbers: impl IntoIterator<Item = &'a usize>) -> String {
     numbers.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What the store says of itself, and its URL as it may be shown.
+/// Returns the profile that the store states, after its URL as it may be shown.
 fn asked(url: &str) -> Result<(String, Profile), Failure> {
     let OpenStore { url: shown, store, .. } = OpenStore::open(url)?;
     let profile = store.ask_profile().map_err(|error| Failure::of_load(&shown, &error))?;

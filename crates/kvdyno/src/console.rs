@@ -1,5 +1,6 @@
 //! `--console` and `kvdyno view`: the page of a result, served to browsers while a run lasts, or afterwards: on this
-//! machine, or at an address that the user has named. It listens to the run as everybody does, on a thread of its own, and delays nothing.
+//! machine, or at an address that the user has named. It subscribes to the run's events, on a thread of its own, and
+//! delays nothing.
 
 pub mod http;
 mod open_port;
@@ -24,26 +25,27 @@ use open_port::OpenPort;
 use server::serve;
 use viewers::{Story, Viewers};
 
-/// How often a result that may change is looked at.
+/// Time between two looks at a result that may change.
 const LOOK: Duration = Duration::from_secs(2);
-/// How many times as long as reading it takes it is left alone at least: a long run's result takes seconds.
+/// Shortest pause between two readings of a result, in durations of one reading: that of a long run's result takes
+/// seconds.
 const LEFT_ALONE: u32 = 20;
-/// How often it is asked whether the user has had enough.
+/// Pause between two looks whether the user wants to stop.
 const ASK: Duration = Duration::from_millis(100);
-/// How long viewers may take to hear of the end.
+/// Time that viewers have to receive the end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// A page of a run that lasts.
+/// Live page of a run.
 #[derive(Clone)]
 pub struct Console {
     viewers: Arc<Viewers<LiveRun>>,
-    /// Orders of its viewers, if they may give any.
+    /// Orders of its viewers; `None` if they may give none.
     steering: Option<Arc<Steering>>,
 }
 
 impl Console {
-    /// Serves the page on loopback or `at` an address of this machine, and says where. `steers`: its viewers may steer
-    /// the run.
+    /// Serves the page on loopback or `at` an address of this machine, and prints its address. `steers`: its viewers
+    /// may steer the run.
     ///
     /// # Errors
     /// [`Failure`] if no port can be opened.
@@ -55,17 +57,17 @@ impl Console {
         Ok(Console { viewers, steering })
     }
 
-    /// Orders of its viewers, if they may give any.
+    /// Returns the orders of its viewers; `None` if they may give none.
     pub fn steering(&self) -> Option<&Steering> {
         self.steering.as_deref()
     }
 
-    /// Tells viewers of a run.
+    /// Makes the subscriber that tells viewers of a run.
     pub fn listener(&self) -> Listener {
         Listener(Arc::clone(&self.viewers))
     }
 
-    /// The run is over: viewers hear of it, and where they may `stay`, until the user ends it.
+    /// Ends the page with the run: viewers receive its end, and may `stay` until the user ends it.
     pub fn close(&self, stay: bool, interrupt: &Interrupt) {
         if stay && !interrupt.is_raised() {
             warn_user!("kvdyno: the console stays until Ctrl-C");
@@ -77,7 +79,7 @@ impl Console {
     }
 }
 
-/// Hears the run for its viewers.
+/// Subscriber that passes the run's events to its viewers.
 pub struct Listener(Arc<Viewers<LiveRun>>);
 
 impl Subscriber for Listener {
@@ -87,7 +89,7 @@ impl Subscriber for Listener {
             if is_seen {
                 return live.tell(change);
             }
-            // What nobody looks at is not drawn: who comes is told all that there is.
+            // Without viewers nothing is drawn: a new viewer gets all that there is.
             live.pass_over();
             None
         });
@@ -108,7 +110,7 @@ impl Story for LiveRun {
     }
 }
 
-/// A result on disk.
+/// Story of a result on disk.
 struct FolderStory {
     result: RunResult,
     folder: PathBuf,
@@ -181,13 +183,13 @@ pub fn view(arguments: &ViewArguments) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// When the result was written last.
+/// Returns the time at which the result was written last.
 fn changed_at(path: &Path) -> Option<SystemTime> {
     let file = if path.is_dir() { path.join(RESULT_FILE) } else { PathBuf::from(path) };
     std::fs::metadata(file).and_then(|file| file.modified()).ok()
 }
 
-/// Serves the page, and says where.
+/// Serves the page, and prints its address.
 fn publish<S: Story>(
     at: Option<&str>,
     viewers: &Arc<Viewers<S>>,

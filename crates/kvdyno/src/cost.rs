@@ -1,4 +1,4 @@
-//! `kvdyno cost`: what servers cost and what one gets for it, from prices that the user states.
+//! `kvdyno cost`: cost of servers, and what a user gets for it, from prices that the user states.
 
 use kvdyno_core::cost::Prices;
 use kvdyno_core::ground::numbers::significant;
@@ -9,10 +9,11 @@ use kvdyno_report::result::{CostResult, RunResult, StoreRun};
 use crate::args::{CostArguments, PriceArguments};
 use crate::exit::{Exit, Failure};
 
-/// What the prices that come with kvdyno are called.
+/// Name of the prices that come with kvdyno.
 const EXAMPLE: &str = "prices.toml of kvdyno";
 
-/// Prints what each result costs; without one, what the stated servers do, or whether the published costs add up.
+/// Prints what each result costs. Without a result: the cost of the stated servers, or whether the published costs
+/// add up.
 ///
 /// # Errors
 /// [`Failure`] if prices or a result cannot be read, or a server has no price.
@@ -48,7 +49,7 @@ pub fn cost(arguments: &CostArguments) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What the servers cost that are stated; without any, whether the published costs add up.
+/// Prints the cost of the stated servers; without any, whether the published costs add up.
 fn without_result(price: &PriceArguments) -> Result<Exit, Failure> {
     if price.servers.is_none() {
         return published(&prices(price)?);
@@ -59,7 +60,7 @@ fn without_result(price: &PriceArguments) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// How many servers of each system the load needs: all results of one system together.
+/// Prints how many servers of each system the load needs: all results of one system together.
 fn needed(load: f64, results: &[RunResult], stated: Option<&CostResult>) {
     let mut systems: Vec<(&str, Vec<&StoreRun>, Option<&CostResult>)> = Vec::new();
     for result in results {
@@ -82,7 +83,7 @@ fn needed(load: f64, results: &[RunResult], stated: Option<&CostResult>) {
     }
 }
 
-/// The published costs of the prices, computed again.
+/// Computes the published costs of the prices again, and prints both.
 fn published(prices: &Prices) -> Result<Exit, Failure> {
     for statement in &prices.statements {
         say!("{}", statement.title);
@@ -110,7 +111,7 @@ fn published(prices: &Prices) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What the servers cost that the user stated; none if none were.
+/// Returns the cost of the servers that the user stated; `None` if none were.
 ///
 /// # Errors
 /// [`Failure`] if the prices cannot be read or a server has none.

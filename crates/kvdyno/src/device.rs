@@ -1,6 +1,5 @@
-//! What the device under a store's folder can do at most: fio measures it in the same go, so that an
-//! engine's figures can be set beside those of the bare device, as the published evaluation of an
-//! embedded store did.
+//! The highest rates of the device under a store's folder: fio measures them in the same run, so that an engine's
+//! figures can be compared with those of the bare device, as the published evaluation of an embedded store did.
 
 use std::fs;
 use std::path::Path;
@@ -12,9 +11,9 @@ use kvdyno_core::store::{Figure, FigureUnit};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::Kind;
 
-/// Each of the two measurements lasts so long.
+/// Duration of each of the two measurements.
 const LENGTH: Duration = Duration::from_secs(5);
-/// fio's file is a quarter of the data, within these bounds, bytes.
+/// Bounds of fio's file, which is a quarter of the data, bytes.
 const SMALLEST_FILE: u64 = 16 << 20;
 const LARGEST_FILE: u64 = 2 << 30;
 /// Most requests in flight; the kernel takes no more of one job.
@@ -22,10 +21,10 @@ const DEEPEST: u32 = 1024;
 /// Name of fio's file, which is removed again.
 const FILE: &str = "kvdyno-device-limit.fio";
 
-/// Why there is no limit to compare with.
+/// Reason why there is no limit to compare with.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// The program is not there.
+    /// The program fio is not there.
     #[error("fio is not installed: install it with `apt-get install fio`")]
     NotInstalled,
     /// The store keeps no data on this machine's devices by itself.
@@ -36,25 +35,25 @@ pub enum DeviceError {
     /// fio could not measure.
     #[error("fio could not measure in {folder}: {reason}; run `fio` there by hand to see why")]
     Refused {
-        /// The folder.
+        /// The folder in which fio was to measure.
         folder: String,
-        /// What fio said.
+        /// Error of fio.
         reason: String,
     },
 }
 
-/// Random requests that a device carries out.
+/// Highest rates of random requests to a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceLimit {
-    /// Bytes of a request.
+    /// Size of a request, bytes.
     block: u32,
-    /// Requests in flight.
+    /// Number of requests in flight.
     depth: u32,
     /// Reads a second.
     reads: f64,
     /// Writes a second.
     writes: f64,
-    /// What measured it, such as `fio-3.33`.
+    /// Program that measured it, such as `fio-3.33`.
     version: String,
 }
 
@@ -89,7 +88,7 @@ impl DeviceLimit {
         measured
     }
 
-    /// How the phase's gets and puts compare with the device's reads and writes.
+    /// Returns the rates of the phase's gets and puts over the device's reads and writes.
     #[must_use]
     pub fn figures(&self, measure: &PhaseMeasure) -> Vec<Figure> {
         let gets = measure.record_rate(&[Kind::Get, Kind::GetBatch]);
@@ -111,7 +110,7 @@ impl DeviceLimit {
     }
 }
 
-/// What fio tells of a measurement.
+/// Result of one measurement of fio.
 struct Told {
     version: String,
     /// Requests a second.

@@ -1,5 +1,5 @@
-//! Records that are in the store before a run: refused, reused or wiped, as the user says. kvdyno
-//! only ever touches keys that it would write itself.
+//! Records that are in the store before a run: refused, reused or wiped, as the user says. kvdyno only ever touches
+//! keys that it would write itself.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,13 +16,13 @@ use crate::exit::Failure;
 use crate::progress::PhaseLine;
 use crate::run_options::RunOptions;
 
-/// Keys looked at to learn whether records exist.
+/// Number of keys looked at to learn whether records exist.
 const PROBES: u64 = 1_000;
-/// Records taken to exist where a plan reads none that it did not make.
+/// Largest number of records taken to exist if no phase of the plan has a number of records.
 const AT_MOST: u64 = 100_000;
-/// Where no more records are planned, every one is looked at before a run writes over them.
+/// If no more records than this are planned, every one is looked at before a run writes over them.
 const LOOKED_AT_ALL: u64 = 100_000;
-/// Clients that look and delete.
+/// Clients that look at records and delete them.
 const CLIENTS: u32 = 8;
 
 /// Reads that a store must answer before it counts as repaired.
@@ -33,24 +33,24 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Number of the phases that look and delete: no phase of a plan has it.
 const PHASE: u16 = u16::MAX;
 
-/// How many of the records that were looked for exist.
+/// Extent to which the records that were looked for exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// None.
+    /// No record exists.
     None,
-    /// Some.
+    /// Some exist, and some do not.
     Some,
-    /// All.
+    /// All records exist.
     All,
 }
 
-/// Records that the plan reads or writes over without making them first, or makes in all.
+/// Returns the number of records that the plan reads or writes over without making them first, or makes in all.
 pub fn planned_records(plan: &Plan) -> u64 {
     let of_group = plan.phases.iter().flat_map(|phase| &phase.groups).map(|group| group.records);
     of_group.max().filter(|&records| records > 0).unwrap_or(plan.dataset.capacity.min(AT_MOST))
 }
 
-/// Records that the plan's phases that load reach.
+/// Returns the number of records that the plan's loading phases reach.
 fn loaded(plan: &Plan) -> u64 {
     let groups = plan.phases.iter().filter(|phase| phase.load).flat_map(|phase| &phase.groups);
     let ends = groups.map(|group| {
@@ -60,15 +60,15 @@ fn loaded(plan: &Plan) -> u64 {
     ends.max().unwrap_or(0).min(plan.dataset.capacity)
 }
 
-/// What was there before the run, as the user wants it dealt with.
+/// Records that existed before the run, once they were dealt with as the user wants.
 pub struct Found {
-    /// How many of the records.
+    /// Extent to which the records exist.
     pub existing: Existing,
-    /// Which exactly, where some are to be loaded and others are there.
+    /// Existence of each record, if some are to be loaded and others exist.
     pub sightings: Option<Arc<Sightings>>,
 }
 
-/// Nothing is there.
+/// No record exists.
 const NOTHING: Found = Found { existing: Existing::None, sightings: None };
 
 /// Looks for existing records and deals with them as the user says.
@@ -83,7 +83,7 @@ pub fn prepare(
     context: &StoreContext,
 ) -> Result<Found, Failure> {
     let records = planned_records(options.plan);
-    // What a store makes up is not there.
+    // Values that a store makes up do not exist.
     if context.profile.capabilities.fabricates || context.profile.store == "null" {
         return Ok(NOTHING);
     }
@@ -118,14 +118,15 @@ pub fn prepare(
     }
 }
 
-/// Returns true if the plan writes over what is there: in its phases that load, if some records are to be loaded, or in others.
+/// Returns true if the plan writes over existing records: in its loading phases, if `loads` says that some records
+/// are to be loaded, or in others.
 pub fn writes(plan: &Plan, loads: bool) -> bool {
     let phases = plan.phases.iter().filter(|phase| loads || !phase.load);
     let kinds = phases.flat_map(|phase| &phase.groups).flat_map(|group| &group.mix.parts);
     kinds.into_iter().any(|&(kind, part)| part > 0 && !kind.read_only())
 }
 
-/// Where records are looked at.
+/// Looks at existing records, in one store.
 struct Looks<'a> {
     store: &'a Arc<dyn AnyStore>,
     url: &'a str,
@@ -133,7 +134,8 @@ struct Looks<'a> {
 }
 
 impl Looks<'_> {
-    /// Looks at some records, evenly from the first to the last. What was seen; nothing, if there are to be none.
+    /// Looks at some records, evenly from the first to the last. Returns what was seen; nothing if the plan has no
+    /// records.
     fn probe(&self, records: u64) -> Result<(Existing, Option<Arc<Sightings>>), Failure> {
         let sampled = records.min(PROBES);
         let nth = |n: u64| (u128::from(n) * u128::from(records) / u128::from(sampled)) as u64;
@@ -151,8 +153,8 @@ impl Looks<'_> {
         })
     }
 
-    /// Looks at every record. With what is to be told where the run would write and
-    /// some stayed unknown.
+    /// Looks at every record. Returns what was seen, with the failure to report if the run would write to records
+    /// that stayed unknown.
     fn at_all(&self, records: u64) -> Result<(Arc<Sightings>, Option<Failure>), Failure> {
         let phase = Pass::over_all("look", Kind::Get, records, CLIENTS).phase("Look", PHASE);
         let (measure, seen) = self.look(phase, None, false)?;
@@ -179,7 +181,7 @@ impl Looks<'_> {
         Ok((measure, seen))
     }
 
-    /// What is there and bears no stamp of kvdyno's is never written over.
+    /// Refuses to write over values without a stamp of kvdyno's.
     fn refuse_foreign(&self, seen: Option<&Arc<Sightings>>) -> Result<(), Failure> {
         let Some((count, first)) = seen.and_then(|seen| seen.foreign()) else { return Ok(()) };
         let dataset = &self.context.dataset;
@@ -200,13 +202,13 @@ fn answered(measure: &PhaseMeasure) -> u64 {
     measure.series.iter().map(|(_, series)| series.ok).sum()
 }
 
-/// Waits until the store answers every one of some reads, for as long as [`PATIENCE`]. What comes
-/// after a fault is to see the store as it is then, not the end of its repair.
+/// Waits until the store answers every one of some reads, for at most [`PATIENCE`]. A phase after a fault is to
+/// measure the store as it is then, not the end of its repair.
 pub fn wait_until_it_answers(store: &Arc<dyn AnyStore>, context: &StoreContext, records: u64) {
     answers_within(PATIENCE, store, context, records);
 }
 
-/// The store answers every one of some reads, if not at once then within `patience`.
+/// Returns true if the store answers every one of some reads, at once or within `patience`.
 pub fn answers_within(
     patience: Duration,
     store: &Arc<dyn AnyStore>,
@@ -234,8 +236,8 @@ pub fn answers_within(
     false
 }
 
-/// Deletes the records of the plan. Earlier runs may have made more: it goes on over twice as many
-/// for as long as that finds any.
+/// Deletes the records of the plan. Earlier runs may have made more: it goes on over twice as many for as long as it
+/// finds any.
 fn wipe(
     options: &RunOptions<'_>,
     store: &Arc<dyn AnyStore>,
@@ -256,7 +258,7 @@ fn wipe(
     }
 }
 
-/// Runs an added phase whose figures nobody keeps.
+/// Runs an added phase whose figures are not kept.
 fn run(
     store: &Arc<dyn AnyStore>,
     url: &str,
@@ -292,7 +294,7 @@ fn carry(
     }
 }
 
-/// A sample of keys may have gaps, where half of it is answered; a wipe must not.
+/// Returns the number of requests that may fail: half of a sample of keys, none of a wipe.
 fn tolerated(phase: &PhasePlan, measure: &PhaseMeasure) -> u64 {
     if phase.groups.iter().all(|group| group.mix.parts.iter().all(|(kind, _)| kind.read_only())) {
         measure.started / 2

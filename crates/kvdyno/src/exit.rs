@@ -12,16 +12,16 @@ use kvdyno_report::evidence::{self, StatusOutcome};
 use kvdyno_report::result::{ClaimResult, EndCause, Status, StoreRun};
 use kvdyno_stores::diagnosis;
 
-/// How kvdyno ends. The numbers of 64 and above are those of sysexits(3).
+/// Exit code of kvdyno. Those of 64 and above are those of sysexits(3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
     /// Everything was done and every gate passed.
     Done = 0,
-    /// A claim was refuted, acknowledged data was lost against what the store promises, a read was wrong, a node did not come
-    /// back by itself after a fault, or a gate failed.
+    /// A claim was refuted, acknowledged data was lost against what the store promises, a read was wrong, a node did not
+    /// come back by itself after a fault, or a gate failed.
     Failed = 1,
-    /// The measurement is invalid, or a question that somebody asked could not be decided.
+    /// The measurement is invalid, or a question that the user asked could not be decided.
     Undecided = 2,
     /// The command line, a suite file or a result file is wrong.
     Usage = 64,
@@ -29,12 +29,12 @@ pub enum Exit {
     Unavailable = 69,
     /// A fault of kvdyno's own, or of the machine that it runs on.
     Internal = 70,
-    /// Stopped by the user.
+    /// The user stopped it.
     Interrupted = 130,
 }
 
 impl Exit {
-    /// How claims that stand like this end a run or a comparison.
+    /// Returns the exit of a run or a comparison whose claims stand like this.
     #[must_use]
     pub fn of_claims<'a>(claims: impl IntoIterator<Item = &'a ClaimResult>) -> Exit {
         let each = claims
@@ -43,14 +43,14 @@ impl Exit {
         each.fold(Exit::Done, Exit::worse)
     }
 
-    /// How a run ends whose result this is: live, loaded again and done again alike. `strict`: a suspect measurement is as
-    /// good as none.
+    /// Returns the exit of a run with this result: the same while it ends, after its result is loaded, and when it is
+    /// run again. `strict`: a suspect measurement counts as invalid.
     #[must_use]
     pub fn of_run(run: &StoreRun, strict: bool) -> Exit {
         let ended = match &run.status {
             Status::Interrupted => return Exit::Interrupted,
             Status::Failed { .. } => Exit::of_cause(run),
-            // One that is running was killed.
+            // The process of a run that is still running was killed.
             Status::Running => Exit::Undecided,
             Status::Complete => Exit::Done,
         };
@@ -64,15 +64,15 @@ impl Exit {
         all.fold(ended, Exit::worse)
     }
 
-    /// How a run ends that could not go on.
+    /// Returns the exit of a run that could not go on.
     fn of_cause(run: &StoreRun) -> Exit {
         match run.cause {
             Some(EndCause::Usage) => Exit::Usage,
             Some(EndCause::StoreLost) => Exit::Unavailable,
-            // That a node ended by itself is in the evidence; one that still starts decides nothing.
+            // The evidence tells of a node that ended by itself; one that still starts decides nothing.
             Some(EndCause::NotBack | EndCause::TimeLimit | EndCause::AgentLost) => Exit::Undecided,
             Some(EndCause::Internal) => Exit::Internal,
-            // Results of earlier versions do not tell.
+            // Results of earlier versions have no cause.
             None => match run.phases.last().map(|phase| phase.stopped) {
                 Some(StopReason::TimeLimit | StopReason::AgentLost) => Exit::Undecided,
                 _ => Exit::Unavailable,
@@ -80,7 +80,7 @@ impl Exit {
         }
     }
 
-    /// How something ends that comes to this.
+    /// Returns the exit of something with this outcome.
     #[must_use]
     pub fn of(outcome: StatusOutcome) -> Exit {
         match outcome {
@@ -90,7 +90,7 @@ impl Exit {
         }
     }
 
-    /// Of several stores' exits the one that the user must know first. A wrong read outweighs
+    /// Returns the exit that the user must know first: of several stores' exits the worst one. A wrong read outweighs
     /// figures that are not to be believed.
     #[must_use]
     pub fn worse(self, other: Exit) -> Exit {
@@ -107,13 +107,13 @@ impl Exit {
     }
 }
 
-/// What the system says, through every driver, where a process may open no more files (EMFILE).
+/// Words of the system's error, through every driver, in a process that may open no more files (EMFILE).
 const TOO_MANY_FILES: &str = "(os error 24)";
-/// Files that a run has open beside its connections, with room for what a driver opens.
+/// Files that a run has open beside its connections, with room for the driver's.
 const OTHER_FILES: u64 = 256;
 
-/// Says what to do about a store that could not be opened, by the cause. `up` asks whether the servers that the URL names take
-/// connections.
+/// Returns advice about a store that could not be opened, by the cause. `up` asks whether the servers that the URL
+/// names take connections.
 fn advice(why: &RequestError, up: impl Fn() -> bool) -> &'static str {
     let message = why.message.to_ascii_lowercase();
     let speaks_of = |words: &[&str]| words.iter().any(|word| message.contains(word));
@@ -155,7 +155,7 @@ fn advice(why: &RequestError, up: impl Fn() -> bool) -> &'static str {
     }
 }
 
-/// Why kvdyno ends without having done its work: one line for the user.
+/// Reason why kvdyno ends without having done its work: one line for the user.
 #[derive(Debug)]
 pub struct Failure {
     /// The exit code.
@@ -166,18 +166,18 @@ pub struct Failure {
 
 impl Failure {
     fn new(exit: Exit, line: impl fmt::Display) -> Self {
-        // A server's message may hold anything; it stays one line and moves no cursor.
+        // A server's message may contain anything; it is kept to one line, without control characters.
         let text = redact::redact_message(&redact::hide(line.to_string().into()));
         Failure { exit, line: redact::plain(&text).into_owned(), excerpt: None }
     }
 
-    /// A suite or an option that changes it is wrong; shows the place in the file.
+    /// Makes the failure of a wrong suite, or of an option that changes it; shows the place in the file.
     pub fn suite(error: SuiteError) -> Self {
         let excerpt = error.excerpt().map(|text| redact::redact(&text));
         Failure { excerpt, ..Failure::usage(error) }
     }
 
-    /// Tells the user, on standard error.
+    /// Prints the failure on standard error.
     pub fn tell(&self) {
         warn_user!("kvdyno: {}", self.line);
         if let Some(excerpt) = &self.excerpt {
@@ -185,22 +185,22 @@ impl Failure {
         }
     }
 
-    /// The command line or a file that the user wrote is wrong.
+    /// Makes the failure of a wrong command line, or of a wrong file of the user.
     pub fn usage(line: impl fmt::Display) -> Self {
         Failure::new(Exit::Usage, line)
     }
 
-    /// The store cannot be reached or cannot do what is asked.
+    /// Makes the failure of a store that cannot be reached or cannot do what is asked.
     pub fn unavailable(line: impl fmt::Display) -> Self {
         Failure::new(Exit::Unavailable, line)
     }
 
-    /// The store did not come back after what was done to it: that is what the run has found.
+    /// Makes the failure of a store that did not come back after a fault: that is a finding of the run.
     pub fn not_back(line: impl fmt::Display) -> Self {
         Failure::new(Exit::Failed, line)
     }
 
-    /// Why a run ends that this befell.
+    /// Returns the cause of the end of a run that has this failure.
     pub fn cause(&self) -> EndCause {
         match self.exit {
             Exit::Usage => EndCause::Usage,
@@ -211,12 +211,12 @@ impl Failure {
         }
     }
 
-    /// The user stopped it before there was anything to keep.
+    /// Makes the failure of a run that the user stopped before there was anything to keep.
     pub fn interrupted() -> Self {
         Failure::new(Exit::Interrupted, "interrupted before anything was measured")
     }
 
-    /// What went wrong with the store of `url` before or while it was loaded.
+    /// Makes the failure of a load of the store of `url`, before it or while it ran.
     pub fn of_load(url: &str, error: &LoadError) -> Self {
         let url = url.trim_end_matches(':');
         match error {
@@ -229,7 +229,7 @@ impl Failure {
             LoadError::Unsupported { .. } => Failure::unavailable(format!("{url}: {error}")),
             LoadError::Unavailable(why) => {
                 let mut servers = diagnosis::of_servers(url);
-                // Too few files are kvdyno's own trouble: `advising_files` says what to do.
+                // Too few files are kvdyno's own problem: `advising_files` gives that advice.
                 let says_why = why.message.contains("; ") || why.message.contains(TOO_MANY_FILES);
                 if servers.is_empty() && !says_why {
                     servers = advice(why, || diagnosis::take_connections(url)).to_owned();
@@ -243,7 +243,7 @@ impl Failure {
         }
     }
 
-    /// Says how many files a load of so many connections wants, where there were too few.
+    /// Adds the number of files that a load of so many connections needs, if there were too few.
     #[must_use]
     pub fn advising_files(mut self, connections: u64) -> Self {
         if self.line.contains(TOO_MANY_FILES) {
@@ -256,7 +256,7 @@ impl Failure {
         self
     }
 
-    /// A fault of kvdyno's own or of the machine.
+    /// Makes the failure of kvdyno itself or of the machine.
     pub fn internal(line: impl fmt::Display) -> Self {
         Failure::new(Exit::Internal, line)
     }
@@ -313,7 +313,8 @@ mod tests {
         run
     }
 
-    /// Live, loaded again and done again alike: nothing but the result is asked, and it is the same after it was written.
+    /// The exit is the same while the run ends, after its result is loaded, and when it is run again: it depends on
+    /// the result alone, and the result is the same after it was written.
     #[test]
     fn how_a_run_ends_is_a_function_of_its_result() {
         let ended = |change: &dyn Fn(&mut StoreRun)| {
@@ -357,7 +358,7 @@ mod tests {
         }
     }
 
-    /// The table of docs/CLAIMS.md is what the program does.
+    /// The table of docs/CLAIMS.md states what the program does.
     #[test]
     fn the_page_says_what_each_status_is() {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/CLAIMS.md");
@@ -378,7 +379,7 @@ mod tests {
                 StatusOutcome::Skipped => "skipped",
             };
             let code = |outcome: StatusOutcome| Exit::of(outcome) as u8;
-            // The gates of `compare`: with `--strict` one that is not shown was asked for.
+            // The gates of `compare`: with `--strict`, a gate that is not shown counts as asked for.
             let gate = match (code(implied), code(asked)) {
                 (one, strict) if one == strict => one.to_string(),
                 (one, strict) => format!("{one}, with `--strict` {strict}"),

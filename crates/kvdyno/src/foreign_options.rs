@@ -1,16 +1,16 @@
-//! Options that are none where they stand: those of other load generators, typed from habit, and those of another fault.
-//! Who types one is told what it is called here, or what it is for.
+//! Advice for options that kvdyno does not have at this place: those of other load generators, typed from habit, and
+//! those of another fault. The message of the error names the option of kvdyno instead, or the fault that has it.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use kvdyno_core::workload::fault::FaultKind;
 
 /// An option of another tool.
 struct Foreign {
-    /// Spelling of that tool.
+    /// The option as that tool spells it.
     spelling: &'static str,
-    /// Tools that do.
+    /// Tools that have it.
     of: &'static str,
-    /// The same here, with a value for example.
+    /// The option of kvdyno instead, with an example value.
     here: &'static str,
 }
 
@@ -31,7 +31,8 @@ const FOREIGN: [Foreign; 13] = [
     Foreign { spelling: "--connections", of: "wrk", here: "--clients 50" },
 ];
 
-/// Says what the option that `error` is about is here, as the end of its line; `None` if it is known nowhere.
+/// Returns the end of the error's line for the unknown option that `error` is about: the option to use here instead;
+/// `None` if no tool and no fault has that option.
 pub fn hint(error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;

@@ -1,4 +1,4 @@
-//! `--metrics` and `--otlp`: a run as monitoring systems see it. They listen to the run as everybody does, on a thread of
+//! `--metrics` and `--otlp`: a run as monitoring systems see it. Both subscribe to the run's events, on a thread of
 //! their own, and delay nothing.
 
 mod pushed;
@@ -16,14 +16,14 @@ use crate::exit::Failure;
 use pushed::Pushed;
 use scraped::Scraped;
 
-/// What monitoring systems are told, and by whom.
+/// Metrics for monitoring systems, and the means that bring them there.
 pub struct Metering {
     told: Told,
     scraped: Option<Scraped>,
     pushed: Option<Pushed>,
 }
 
-/// What they are told, as it stands.
+/// Present metrics.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Metrics>>);
 
@@ -34,7 +34,7 @@ impl Told {
 }
 
 impl Metering {
-    /// Serves and pushes what is asked for; `None` if nothing is.
+    /// Serves and pushes the metrics that the options ask for; `None` if they ask for none.
     ///
     /// # Errors
     /// [`Failure`] if an address cannot be read or served on.
@@ -48,12 +48,13 @@ impl Metering {
         Ok(Some(Metering { told, scraped: scraped.transpose()?, pushed: pushed.transpose()? }))
     }
 
-    /// Hears a run for them.
+    /// Makes the subscriber that fills the metrics.
     pub fn listener(&self) -> MeteringListener {
         MeteringListener(self.told.clone())
     }
 
-    /// The run is over: its end is pushed, and who scrapes has time to see it, unless the user has had enough.
+    /// Ends with the run: its end is pushed, and a collector that scrapes has time to see it, unless the user wants
+    /// to stop.
     pub fn close(self, interrupt: &Interrupt) {
         if let Some(pushed) = self.pushed {
             pushed.close();
@@ -64,7 +65,7 @@ impl Metering {
     }
 }
 
-/// Hears the run for those who are told.
+/// Subscriber that fills the metrics.
 pub struct MeteringListener(Told);
 
 impl Subscriber for MeteringListener {

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use crate::exit::{Exit, Failure};
 
-/// What the file says; a test runs it.
+/// Text of the file; a test runs it.
 const SUITE: &str = include_str!("new/suite.toml");
 
-/// Writes the file; one that is there already stays.
+/// Writes the file; an existing file stays as it is.
 ///
 /// # Errors
 /// [`Failure`] if it cannot be written.

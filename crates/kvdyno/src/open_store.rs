@@ -1,4 +1,4 @@
-//! A store that a URL names, opened.
+//! A store opened from its URL.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use kvdyno_stores::{StoreError, registry};
 
 use crate::exit::Failure;
 
-/// One line about a store that cannot be opened, and the exit code for it.
+/// Makes the failure of a store that cannot be opened: one line, and the exit code.
 fn about_store(error: &StoreError) -> Failure {
     if error.is_usage() { Failure::usage(error) } else { Failure::unavailable(error) }
 }
 
 /// A store and its URL without a password.
 pub struct OpenStore {
-    /// The URL as it may be shown.
+    /// URL as it may be shown, without secrets.
     pub url: String,
-    /// As it was given.
+    /// URL as it was given.
     pub full: String,
-    /// The store.
+    /// The opened store.
     pub store: Arc<dyn AnyStore>,
 }
 

@@ -1,5 +1,5 @@
-//! A run under way: where it tells its story, and who listens. A disk that refuses is said once, and the run
-//! goes on: what was measured is still printed at its end.
+//! The output of a run under way: its stream of events, and the subscribers. An error of the disk is told once, and
+//! the run goes on: what was measured is still printed at its end.
 
 mod kept;
 
@@ -22,27 +22,27 @@ use crate::metrics::MeteringListener;
 use crate::progress::ProgressLine;
 use kept::Kept;
 
-/// How long the terminal may take to show the end of a phase.
+/// Longest time for the terminal to show the end of a phase.
 const SHOWN: Duration = Duration::from_millis(100);
-/// Why a file lacks something that was not written in time.
+/// Reason why a file lacks events that were not written in time.
 const TOO_SLOW: &str = "its disk was too slow";
 
-/// How a run tells of itself.
+/// Options of a run's output.
 #[derive(Default)]
 pub struct Manner {
-    /// No progress line.
+    /// True if there is no progress line.
     pub quiet: bool,
-    /// A suspect measurement is as good as none.
+    /// True if a suspect measurement counts as invalid.
     pub strict: bool,
-    /// Every event is kept in the result's folder.
+    /// True if every event is kept in the result's folder.
     pub events: bool,
-    /// Who shows it while it lasts.
+    /// Subscriber of the live page.
     pub listener: Option<Listener>,
-    /// Who tells monitoring systems of it.
+    /// Subscriber of the metrics.
     pub metering: Option<MeteringListener>,
 }
 
-/// A run under way.
+/// Output of a run under way.
 pub struct Output {
     events: Stream,
     origin: Nanos,
@@ -55,19 +55,19 @@ pub struct Output {
     metering: Option<Subscription<MeteringListener>>,
 }
 
-/// What a run that is over came to.
+/// Outcome of a run that is over.
 pub struct Finished {
     /// Its result.
     pub result: RunResult,
-    /// Where its report is, if that could be written.
+    /// Path of its report, if that could be written.
     pub report: Option<PathBuf>,
-    /// How it ends.
+    /// Exit of the run.
     pub exit: Exit,
 }
 
 impl Output {
-    /// A run that began at `origin` on core's clock, whose `result` has no figures yet, and which is kept in
-    /// `folder`.
+    /// Makes the output of a run that began at `origin` on core's clock, whose `result` has no figures yet, and which
+    /// is kept in `folder`.
     ///
     /// # Errors
     /// [`Failure`] if the events are to be kept and their file cannot be made.
@@ -95,22 +95,22 @@ impl Output {
         Ok(Output { events, origin, strict, path, folder, line, recording, console, metering })
     }
 
-    /// Where the run tells its story.
+    /// Returns the stream to which the run publishes its events.
     pub fn events(&self) -> &Stream {
         &self.events
     }
 
-    /// The run's begin on core's clock.
+    /// Returns the run's begin on core's clock, ns.
     pub fn origin(&self) -> Nanos {
         self.origin
     }
 
-    /// A suspect measurement is as good as none.
+    /// Returns true if a suspect measurement counts as invalid.
     pub fn strict(&self) -> bool {
         self.strict
     }
 
-    /// Number of the store that began last, from 0.
+    /// Returns the number of the store that began last, zero-based.
     pub fn store_number(&self) -> usize {
         self.events.look(|fold| stores(fold).saturating_sub(1))
     }
@@ -120,12 +120,12 @@ impl Output {
         self.line.catch_up(SHOWN);
     }
 
-    /// No store was run.
+    /// Returns true if no store was run.
     pub fn is_empty(&self) -> bool {
         self.events.look(stores) == 0
     }
 
-    /// Leaves no folder behind: there is nothing to keep.
+    /// Removes the folder, for there is nothing to keep.
     pub fn discard(self) {
         self.line.leave();
         if let Some(console) = self.console {
@@ -143,15 +143,15 @@ impl Output {
         }
     }
 
-    /// Ends a run that ended with `exit`: writes the result a last time, and its report. What the
-    /// folder lacks then makes it a failure.
+    /// Ends a run that ended with `exit`: writes the result a last time, and its report. If the folder lacks
+    /// something then, the exit is a failure.
     pub fn finish(self, exit: Exit) -> Finished {
         let status = self.events.look(|fold| status(fold, exit == Exit::Interrupted));
         self.events.tell(Event::RunEnded { status, at: rfc3339(SystemTime::now()) });
         let result = self.events.result();
         self.line.catch_up(SHOWN);
         self.line.leave();
-        // Viewers are told of the end before the page's server may go.
+        // Viewers receive the end before the page's server may go.
         drop(self.console.and_then(Subscription::end));
         drop(self.metering.and_then(Subscription::end));
         let recorded = self.recording.map_or(Ok(()), |recording| match recording.end() {

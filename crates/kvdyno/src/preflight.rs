@@ -1,5 +1,4 @@
-//! What can be known before a run: said before anything is opened, set up or loaded, and by `--dry-run`
-//! alike.
+//! The checks before a run: made before anything is opened, set up or loaded, and by `--dry-run` alike.
 
 use kvdyno_core::load::{LoadError, Need};
 use kvdyno_core::suite::Plan;
@@ -14,18 +13,18 @@ use crate::stamps;
 use crate::target::Target;
 use crate::testbed;
 
-/// A plan and its targets that nothing speaks against.
+/// A plan and its targets that have passed the checks.
 pub struct Preflight {
-    /// The targets; testbeds with what the plan's faults need of them.
+    /// The targets; a testbed with the settings that the plan's faults need.
     pub targets: Vec<Target>,
-    /// What values are too short to show.
+    /// Sentences, one for each gap that values too short for a full stamp leave in the checks.
     pub unseen: Vec<String>,
 }
 
-/// Looks at everything that needs no store.
+/// Checks everything that needs no store.
 ///
 /// # Errors
-/// [`Failure`] with the first thing that cannot be.
+/// [`Failure`] with the first obstacle.
 pub fn preflight(
     plan: &Plan,
     targets: Vec<Target>,
@@ -43,7 +42,7 @@ pub fn preflight(
     Ok(Preflight { targets, unseen })
 }
 
-/// The target, if the plan can be carried out on it.
+/// Returns the target, if the plan can be carried out on it.
 fn fitting(plan: &Plan, target: Target) -> Result<Target, Failure> {
     match target {
         Target::Store(url) => {
@@ -72,7 +71,7 @@ fn fitting(plan: &Plan, target: Target) -> Result<Target, Failure> {
     }
 }
 
-/// Refuses a phase that needs what no store of the kind has.
+/// Refuses a phase that needs a feature that no store of the kind has.
 fn has_what_is_needed<'a>(
     mut phases: impl Iterator<Item = &'a PhasePlan>,
     entry: &Entry,

@@ -1,18 +1,18 @@
-//! Quantities on the command line: what is wrong with one comes with an example of what is right.
+//! Quantities on the command line; an error comes with an example of a right value.
 
 use std::time::Duration;
 
 use kvdyno_core::ground::units::{self, UnitError};
 use kvdyno_core::workload::{CurveError, CurveText};
 
-/// Reads a quantity; what is wrong with it comes with an example of what is right.
+/// Returns a reader of a quantity whose error comes with an example of a right value.
 pub fn hinted<T>(
     read: fn(&str) -> Result<T, UnitError>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync {
     move |text| read(text).map_err(|error| format!("{error}; {}", error.hint()))
 }
 
-/// Reads how long a phase lasts, as [`hinted`] does.
+/// Reads the duration of a phase, with errors as those of [`hinted`].
 pub fn duration(text: &str) -> Result<Duration, String> {
     units::parse_duration(text).map_err(|error| {
         let is_bare = text.trim().parse::<u64>().is_ok();
@@ -24,7 +24,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// As [`hinted`], of a rate over time.
+/// Reads a rate over time, with errors as those of [`hinted`].
 pub fn curve(text: &str) -> Result<CurveText, String> {
     let is_bare = !text.contains('/') && units::parse_rate(text).is_ok();
     if is_bare {

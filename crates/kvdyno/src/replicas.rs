@@ -1,5 +1,5 @@
-//! What is looked at beyond the reads of a run when its records are read back: each copy by itself, and the
-//! strongest level of reads that the store has.
+//! Looks beyond the usual reads when a run's records are read back: at each copy by itself, and at the strongest
+//! level of reads that the store has.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use kvdyno_report::result::{CopiesAccount, DifferingRecord, TestbedResult};
 
 use crate::existing::{answers_within, wait_until_it_answers};
 
-/// How long a stronger level is waited for: one that needs a node which stays down is never answered.
+/// Longest wait for a stronger level: a level that needs a node which stays down never answers.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Compares the copies of records 0..`records`; `None` if there is one of each.
+/// Compares the copies of records 0..`records`; `None` if there is one copy of each.
 pub fn compare(
     store: &Arc<dyn AnyStore>,
     context: &StoreContext,
@@ -54,27 +54,26 @@ fn account(compared: Compared, records: u64, testbed: &Option<TestbedResult>) ->
     }
 }
 
-/// `text` with the testbed's names of its nodes in the place of their addresses.
+/// Returns `text` with the testbed's names of its nodes in the place of their addresses.
 fn named(text: &str, testbed: &Option<TestbedResult>) -> String {
     let nodes = testbed.iter().flat_map(|testbed| &testbed.nodes);
     nodes.fold(text.to_owned(), |text, node| text.replace(&node.address, &node.name))
 }
 
-/// The store that has the records for good: what became of writes is asked of it, and of nothing that
-/// stands in front of it.
+/// The store that has the records for good: kvdyno asks it what became of writes, and never a cache in front of it.
 pub struct Origin {
     store: Arc<dyn AnyStore>,
-    /// What it promises itself, under the name of what stands in front of it.
+    /// Promises of that store, under the name of the store in front of it.
     profile: Profile,
-    /// Its own name, where the run goes through something in front of it.
+    /// Its own name, if the run goes through a store in front of it.
     fronted: Option<String>,
 }
 
 impl Origin {
-    /// Of a store that promises `profile`.
+    /// Finds the origin of a store that promises `profile`.
     ///
     /// # Errors
-    /// [`LoadError`] if it stands in front of one that does not say what it promises.
+    /// [`LoadError`] if it stands in front of a store that does not state its promises.
     pub fn of(store: &Arc<dyn AnyStore>, profile: &Profile) -> Result<Origin, LoadError> {
         let Some(behind) = store.behind() else {
             let (store, profile) = (Arc::clone(store), profile.clone());
@@ -87,17 +86,17 @@ impl Origin {
         Ok(Origin { store: behind, profile, fronted })
     }
 
-    /// Waits until it answers again, for a while.
+    /// Waits until the origin answers again, for a limited time.
     pub fn wait(&self, context: &StoreContext, records: u64) {
         wait_until_it_answers(&self.store, context, records);
     }
 
-    /// What a read of it is judged by.
+    /// Returns the profile by which reads of the origin are judged.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// It, read at the strongest level that is answered, and that in words.
+    /// Returns the origin, read at the strongest level that it answers, with a description of that level.
     pub fn strongest(&self, context: &StoreContext, records: u64) -> (Arc<dyn AnyStore>, String) {
         let usual = context.profile.consistency.level.describe();
         let mut silent = Vec::new();

@@ -1,4 +1,4 @@
-//! `kvdyno report`: results shown again.
+//! `kvdyno report`: shows results again.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub fn report(arguments: &ReportArguments) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Where the other files of a result are that is named by its folder or its file.
+/// Returns the folder with the other files of a result that is named by its folder or its file.
 fn folder_of(path: &Path) -> &Path {
     if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) }
 }

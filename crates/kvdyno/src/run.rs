@@ -38,10 +38,10 @@ use crate::terminal_style::style_of_terminal;
 use crate::testbed;
 use crate::trials;
 
-/// Records loaded with one request where every store can.
+/// Records loaded with one request, if every store takes batches.
 const LOAD_BATCH: u32 = 100;
 
-/// `kvdyno run`.
+/// Runs `kvdyno run`.
 ///
 /// # Errors
 /// [`Failure`] if nothing could be measured.
@@ -56,10 +56,10 @@ pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     carry_out(&plan, targets, (&config, &execution.output), command_line())
 }
 
-/// `kvdyno capacity`: a run of the suite of that name.
+/// Runs `kvdyno capacity`: a run of the suite of that name.
 ///
 /// # Errors
-/// As [`run`].
+/// Those of [`run`].
 pub fn capacity(measure: MeasureArguments) -> Result<Exit, Failure> {
     run(&capacity_run(measure))
 }
@@ -68,14 +68,14 @@ fn capacity_run(measure: MeasureArguments) -> RunArguments {
     RunArguments { suite: Some(CAPACITY.to_owned()), measure }
 }
 
-/// The plan and what is to be measured.
+/// Returns the plan and the targets.
 fn planned(arguments: &RunArguments) -> Result<(Plan, Vec<Target>), Failure> {
     let overrides = overrides(&arguments.measure)?;
     let suite = suite(arguments, &overrides)?;
     let mut plan = suite.plan(&overrides).map_err(Failure::suite)?;
     let MeasureArguments { store, testbed, load, .. } = &arguments.measure;
     if arguments.suite.is_none() && load.describe_a_load() {
-        // The options are the whole suite: they make it differ from nothing.
+        // The options are the whole suite: they change nothing.
         plan.changes.clear();
     }
     let testbeds = testbed.iter().cloned().map(Target::Testbed);
@@ -94,13 +94,13 @@ fn planned(arguments: &RunArguments) -> Result<(Plan, Vec<Target>), Failure> {
     Ok((plan, targets))
 }
 
-/// A run that does not begin: agents that an engine has started with it are told, so that they do not wait.
+/// Ends a run that does not begin: agents that an engine has started with it are told, so that they do not wait.
 fn unbegun(config: &RunConfig, failure: Failure) -> Failure {
     refuse_engine_agents(config, &failure, &Interrupt::default());
     failure
 }
 
-/// `kvdyno rerun`: the recorded plan, with the recorded stores and options.
+/// Runs `kvdyno rerun`: the recorded plan, with the recorded stores and options.
 ///
 /// # Errors
 /// [`Failure`] if the result cannot be read or nothing could be measured.
@@ -154,7 +154,7 @@ fn recorded_config(result: &RunResult) -> Result<RunConfig, &'static str> {
     }
 }
 
-/// Changes of rates that were made by hand, to be made again.
+/// Returns changes of rates that were made by manual control, to be made again.
 fn steered(result: &RunResult) -> Vec<PlannedChange> {
     let mut all = Vec::new();
     for (store, run) in result.runs.iter().enumerate() {
@@ -191,7 +191,7 @@ fn suite(arguments: &RunArguments, overrides: &Overrides) -> Result<Suite, Failu
     suite.map_err(Failure::suite)
 }
 
-/// Every store, and every store that one is made of, has batches of writes whatever its options.
+/// Returns true if every store, and every store that one is made of, has batches of writes whatever its options.
 fn all_take_batches(urls: &[String]) -> bool {
     fn takes(url: &mut StoreUrl) -> bool {
         let has = registry::entry(url.scheme()).is_ok_and(|e| !e.lacks.contains(&Need::BatchPut));
@@ -225,7 +225,7 @@ fn overrides(arguments: &MeasureArguments) -> Result<Overrides, Failure> {
     })
 }
 
-/// The plan as agents carry it, and which records they read.
+/// Returns the plan as agents carry it, with the records that they read.
 fn divided(plan: &Plan, agents: Option<&FleetOptions>, config: &RunConfig) -> (Plan, ReadsFrom) {
     let asked = config.reads;
     let mut divided = plan.clone();
@@ -249,7 +249,7 @@ fn divided(plan: &Plan, agents: Option<&FleetOptions>, config: &RunConfig) -> (P
     (divided, reads)
 }
 
-/// A run whose arguments are right.
+/// A run whose arguments have passed the checks.
 struct Ready {
     plan: Plan,
     reads: ReadsFrom,
@@ -260,7 +260,7 @@ struct Ready {
 }
 
 impl Ready {
-    /// Looks at all that can be known from the arguments alone. Where only the plan is to be shown, nothing is opened.
+    /// Checks all that can be known from the arguments alone. With `--dry-run` nothing is opened.
     fn of(plan: &Plan, targets: Vec<Target>, config: &RunConfig) -> Result<Ready, Failure> {
         let Preflight { targets, unseen } = preflight(plan, targets, config)?;
         for line in &unseen {
@@ -279,7 +279,7 @@ impl Ready {
     }
 }
 
-/// Says before agents are waited for what would end the run once all have come.
+/// Checks before agents are waited for what would end the run once all have come.
 fn look_first(
     options: &RunOptions<'_>,
     checked: &[Checked],
@@ -335,7 +335,7 @@ fn carry_out(
     if let Some(asked) = agents {
         options.fleets =
             Some(Fleets::gather(asked, (reads, config.on_agent_lost), config.wait, &interrupt)?);
-        // It tells this run from those that were carried out while agents were waited for.
+        // A new number tells this run from those that were carried out while agents were waited for.
         end_session(options.session);
         options.session = session_number();
     }
@@ -358,7 +358,7 @@ fn carry_out(
     ended
 }
 
-/// `--console`, if it was asked for.
+/// Opens the page of `--console`, if it was asked for.
 fn console(
     asked: &OutputArguments,
     interrupt: &Arc<Interrupt>,
@@ -372,7 +372,7 @@ fn console(
     Ok(console)
 }
 
-/// `--dry-run`: nothing is opened or set up.
+/// Shows the plan for `--dry-run`: nothing is opened or set up.
 fn show(plan: &Plan, targets: &[Target]) -> Result<Exit, Failure> {
     let mut urls = Vec::new();
     for target in targets {

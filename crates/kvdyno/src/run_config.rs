@@ -1,5 +1,5 @@
-//! How a run is conducted, resolved: made once from what was typed, handed on, stored in the result, and used again by
-//! `kvdyno rerun`. What is measured stands in the plan.
+//! The conduct of a run, resolved: made once from what was typed, handed on, stored in the result, and used again by
+//! `kvdyno rerun`. The plan says what is measured.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub struct RunConfig {
     pub on_agent_lost: OnAgentLost,
     /// HOST:PORT of rank 0, where it was told.
     pub conductor: Option<String>,
-    /// How the load is carried.
+    /// Carrying of the load.
     pub carrying: Carrying,
     /// True if a suspect measurement ends with exit code 2, too.
     pub strict: bool,
@@ -41,7 +41,7 @@ pub struct RunConfig {
     pub allow_unequal: bool,
     /// Cost of the servers, as typed.
     pub price: PriceArguments,
-    /// True if the plan is shown and nothing is run: no result is of such.
+    /// True if the plan is shown and nothing is run; no such run has a result.
     #[serde(skip)]
     pub dry_run: bool,
 }
@@ -50,7 +50,7 @@ pub struct RunConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Carrying {
-    /// How clients wait until a request is due.
+    /// Means by which clients wait until a request is due.
     pub pace: Pacing,
     /// Time without a success after which requests that fail end the phase.
     pub give_up: Duration,

@@ -1,4 +1,4 @@
-//! What the stores of a run have in common: what is run, how, and over which data.
+//! Options that all stores of a run share: the plan, how it is carried, and over which data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,33 +14,33 @@ use crate::fleet::{Fleets, TakesOver};
 use crate::metrics::Metering;
 use crate::run_config::Carrying;
 
-/// What all stores of a run have in common.
+/// Options that all stores of a run share.
 pub struct RunOptions<'a> {
-    /// What is run.
+    /// Plan of the run.
     pub plan: &'a Plan,
-    /// How it is carried.
+    /// Options of the load loop.
     pub load: LoadOptions,
-    /// The user's wish to stop.
+    /// Signal that the user wants to stop.
     pub interrupt: Arc<Interrupt>,
-    /// What becomes of existing records.
+    /// Treatment of records that a store holds already.
     pub data: DataPolicy,
-    /// Check what is read.
+    /// True if values that are read are checked.
     pub verify: bool,
-    /// Tells this run's writes from those of earlier ones.
+    /// Session number of this run, by which its writes are told from those of earlier runs.
     pub session: u32,
-    /// What its values are too short to show.
+    /// Sentences, one for each gap that values too short for a full stamp leave in the checks; empty if there is none.
     pub unseen: Vec<String>,
     /// Records of other agents that this process may have to judge.
     pub takes_over: TakesOver,
-    /// Who carries the load, if not this process.
+    /// Agents that carry the load; `None` if this process does.
     pub fleets: Option<Fleets>,
-    /// The page that shows it while it lasts.
+    /// Page that shows the run while it lasts.
     pub console: Option<Console>,
-    /// What monitoring systems are told of it.
+    /// Metrics of the run for monitoring systems.
     pub metering: Option<Metering>,
 }
 
-/// How a plan is carried.
+/// Returns the options of the load loop for a plan.
 pub fn load_options(plan: &Plan, carrying: Carrying) -> LoadOptions {
     let processors = measure::allowed_cpus().len();
     let threads = plan.threads.map_or((processors / 2).max(1), |threads| threads as usize);

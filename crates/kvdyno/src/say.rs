@@ -5,10 +5,10 @@
 use std::io;
 use std::sync::OnceLock;
 
-/// Why standard output lost what was printed, where it did.
+/// Error by which standard output lost what was printed; unset if it lost nothing.
 static LOST: OnceLock<String> = OnceLock::new();
 
-/// Keeps why something was not printed, unless its reader went away.
+/// Keeps the first error of printing, unless the reader went away.
 pub fn printed(written: io::Result<()>) {
     if let Err(error) = written
         && error.kind() != io::ErrorKind::BrokenPipe
@@ -17,7 +17,7 @@ pub fn printed(written: io::Result<()>) {
     }
 }
 
-/// Why standard output lost something, if it did.
+/// Returns the error by which standard output lost something; `None` if it lost nothing.
 pub fn lost() -> Option<&'static str> {
     LOST.get().map(String::as_str)
 }

@@ -43,61 +43,61 @@ use crate::testbed::{NodeProcesses, SharedKeeper};
 
 pub use preflight::preflight;
 
-/// Records with overlapping or indeterminate writes that the ledger keeps apart at most.
+/// Most records with overlapping or indeterminate writes that the ledger keeps apart.
 const OVERLAP_CAPACITY: usize = 1 << 20;
 
 /// One store's run.
 pub struct Session<'a> {
     options: &'a RunOptions<'a>,
     store: Arc<dyn AnyStore>,
-    /// What became of the writes is asked of this one.
+    /// Store that is asked what became of the writes.
     origin: Origin,
     url: String,
     testbed: Option<TestbedResult>,
     keeper: Option<SharedKeeper>,
-    /// Which process each of its nodes is.
+    /// Processes of the testbed's nodes.
     node_processes: NodeProcesses,
     context: StoreContext,
     existing: Existing,
-    /// Which records are missing, where some are and some are not.
+    /// Existence of each record, if some exist and some do not.
     sightings: Option<Arc<Sightings>>,
-    /// Of the device under the store, where the plan wants it.
+    /// Limit of the device under the store, if the plan asks for it.
     device: Option<DeviceLimit>,
-    /// What became of the writes.
+    /// Account of the writes.
     accounting: Accounting,
     /// Throughput of each phase that has ended, operations a second, by its name.
     reached: BTreeMap<String, f64>,
-    /// Records that exist by now.
+    /// Number of records that exist by now.
     records: u64,
     ran: Vec<Ran>,
     reasons: Vec<(String, Vec<Reason>)>,
-    /// Phases of the plan that came to their end, reading back included.
+    /// Number of the plan's phases that came to their end, reading back included.
     ended: u64,
     status: Status,
-    /// Why it cannot go on.
+    /// Cause of its end, if it cannot go on.
     cause: Option<EndCause>,
-    /// Phases behind those of the plan are probes of a search, and judged like any other.
+    /// True while phases beyond the plan are probes of a search, which are judged like any other.
     probing: bool,
-    /// Nodes that their last repair did not bring back, and how that went.
+    /// Nodes that their last repair did not bring back, each with a sentence about it.
     not_back: BTreeMap<String, String>,
-    /// Faults were injected.
+    /// True once faults were injected.
     has_faults: bool,
-    /// Faults have ended processes of the store or cut its power.
+    /// True once faults have ended processes of the store or cut its power.
     was_ended: bool,
-    /// Inserts that were looked for between cuts of power, since all records were last read back.
+    /// Findings about inserts that were looked for between power cuts, since all records were last read back.
     in_between: InBetween,
-    /// Who carries the load, if not this process.
+    /// Agents that carry the load; `None` if this process does.
     fleet: Option<FleetInUse>,
-    /// Lost agents that the verdict has.
+    /// Number of lost agents that the verdict names already.
     lost_told: usize,
-    /// Numbers of what is written to records of agents that were lost.
+    /// Session numbers of writes to records that lost agents left.
     further_sessions: Vec<u32>,
-    /// Records are read back, at the strongest level of reads.
+    /// True while records are read back, at the strongest level of reads.
     reads_back: bool,
 }
 
 impl<'a> Session<'a> {
-    /// Makes ready: asks the store what it is, deals with existing records, makes the ledger.
+    /// Prepares the run: asks the store for its profile, deals with existing records, makes the ledger.
     ///
     /// # Errors
     /// [`Failure`] if the store cannot be reached, holds records although it must not, or the
@@ -157,13 +157,14 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// The store is a testbed's: it is disclosed, its nodes are sampled, and faults befall it.
+    /// Adds the testbed that the store belongs to: it is disclosed, its nodes are sampled, and faults are injected
+    /// into it.
     pub fn on_testbed(self, testbed: TestbedResult, keeper: SharedKeeper) -> Self {
         let node_processes = NodeProcesses::of(&testbed.nodes);
         Session { testbed: Some(testbed), keeper: Some(keeper), node_processes, ..self }
     }
 
-    /// Runs every phase; what was measured is in `output` whatever happens.
+    /// Runs every phase; `output` has what was measured, whatever happens.
     pub fn run(mut self, output: &Output) -> Exit {
         let store = StoreResult::new(&self.url, &self.context.profile);
         let mut run = StoreRun::begin(store, Some(self.context.dataset), SystemTime::now());
@@ -201,8 +202,9 @@ impl<'a> Session<'a> {
         self.conclude(planned, output)
     }
 
-    /// Begins to look for other runs at the same records, and to tell them of this one if it writes any. None where nobody
-    /// else reaches the store: one in this process, or a testbed of the run's own; nor where nothing is judged or written.
+    /// Begins to look for other runs at the same records, and to tell them of this one if it writes any. `None` if no
+    /// other run can reach the store, because it is in this process or a testbed of the run's own, or if nothing is
+    /// judged or written.
     fn heartbeat(&self) -> Option<Heartbeat> {
         let is_shared = self.keeper.is_none()
             && self.store.threading() == Threading::Networked
@@ -212,7 +214,7 @@ impl<'a> Session<'a> {
         (is_shared && (self.options.verify || writes)).then(begin)
     }
 
-    /// A phase that this store is spared, and why.
+    /// Returns the entry of a phase that is skipped for this store, with the reason; `None` if it is to be run.
     fn left_out(&self, phase: &PhasePlan) -> Option<SkippedPhase> {
         let why = if phase.load && self.existing == Existing::All {
             "its records are there already"
@@ -230,7 +232,7 @@ impl<'a> Session<'a> {
         Some(SkippedPhase { name: phase.name.clone(), why: why.to_owned() })
     }
 
-    /// A phase that is no search, with its reading back.
+    /// Runs a phase that is no search, with its reading back.
     fn step(&mut self, phase: &mut PhasePlan, output: &Output) {
         if !self.calibrate(phase) {
             return;
@@ -251,8 +253,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Records are read back after this phase: the suite asks for it here. Or it does later, and an agent was lost, so
-    /// that nothing later comes.
+    /// Returns true if records are to be read back after this phase: because the suite asks for it here, or because
+    /// it asks later, and an agent was lost, so that no later phase comes.
     fn is_to_read_back(&self, phase: &PhasePlan) -> bool {
         let later = &self.options.plan.phases[usize::from(phase.index)..];
         let asked = match &self.status {
@@ -265,19 +267,20 @@ impl<'a> Session<'a> {
         asked && self.options.verify
     }
 
-    /// Number of the next phase that the plan does not have.
+    /// Returns the number of the next phase that the plan does not have.
     fn next_index(&self) -> u16 {
         (self.options.plan.phases.len() + self.ran.len()) as u16
     }
 
-    /// The first phase finds what the plan says; each later one what those before have made.
+    /// Returns the number of records before a phase: the first one finds those of the plan; each later one those that
+    /// the phases before have made.
     fn records_before(&self, index: usize) -> u64 {
         let planned = self.options.plan.phases[index].groups.first().map_or(0, |g| g.records);
         if self.ran.is_empty() { planned } else { self.records }
     }
 
-    /// Gives a phase its rate where that is a share of what an earlier one reached; `false` if that
-    /// was not run.
+    /// Sets the rate of a phase if that is a share of what an earlier one reached. Returns false if that one was not
+    /// run.
     fn calibrate(&mut self, phase: &mut PhasePlan) -> bool {
         let name = phase.name.clone();
         for share in self.options.plan.shares.iter().filter(|share| share.phase == name) {
@@ -297,12 +300,12 @@ impl<'a> Session<'a> {
         true
     }
 
-    /// Reads every record back, accounts for every write so far, and closes both phases. After faults the
-    /// store first gets time to answer again. The account is kept with what was read back; of a search,
-    /// which is no phase by itself, with the reading. Where an agent was lost the others read what is theirs.
+    /// Reads every record back, accounts for every write so far, and closes both phases. After faults the store first
+    /// gets time to answer again. The account is kept with the phase that was read back; for a search, which is no
+    /// phase by itself, with the reading. If an agent was lost the others read their own records.
     fn read_back(&mut self, phase: &PhasePlan, mut before: Option<PhaseOutcome>, output: &Output) {
         let nodes = self.testbed.as_ref().map_or(0, |testbed| testbed.nodes.len());
-        // Where no node is left, nobody will answer.
+        // If no node is left, none will answer.
         if !phase.faults.is_empty() && (nodes == 0 || self.not_back.len() < nodes) {
             self.origin.wait(&self.context, self.records);
         }
@@ -312,7 +315,7 @@ impl<'a> Session<'a> {
         }
         let status = self.status.clone();
         self.count_unclear();
-        // First each copy as it is: a read at a strong level would repair what it finds.
+        // The copies come first: a read at a strong level would repair what it finds.
         let copies = replicas::compare(&self.store, &self.context, self.records, &self.testbed);
         let (store, how) = self.origin.strongest(&self.context, self.records);
         let usual = std::mem::replace(&mut self.store, store);
@@ -333,7 +336,7 @@ impl<'a> Session<'a> {
         self.store = usual;
         let ownerless = self.ownerless();
         let account = match &reading {
-            // On a machine that failed absence says nothing.
+            // On a machine that failed, absence says nothing.
             _ if self.cause == Some(EndCause::Internal) => None,
             Some(PhaseOutcome { measure, .. }) if has_read_all(measure.stopped) => {
                 Some(self.accounting.account(&self.context, measure, &how, &ownerless))
@@ -345,7 +348,7 @@ impl<'a> Session<'a> {
             _ => self.account_in_between(),
         };
         self.in_between = InBetween::default();
-        // What a lost agent has inserted nobody has looked at.
+        // The inserts of a lost agent were not looked at.
         let looked_at = inserted.zip(reading.as_ref()).filter(|_| !self.has_lost_agents());
         let inserts = looked_at.map(|((acknowledged, _), reading)| InsertAccount {
             acknowledged,
@@ -363,7 +366,7 @@ impl<'a> Session<'a> {
         }
         self.context.profile = promised;
         if status != Status::Complete && self.status != Status::Interrupted {
-            // What ended the run before is what is to be told.
+            // The earlier cause of the run's end is the one to tell.
             self.status = status;
         }
         for outcome in before.iter().chain(&reading) {
@@ -371,15 +374,15 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Accounts for writes where nobody reads all records back: by those that were absent when they were looked for between cuts of
-    /// power. `None` where nothing was, for then nothing is known.
+    /// Accounts for writes if not all records are read back, by the inserts that were absent when they were looked
+    /// for between power cuts. `None` if none was absent, for then nothing is known.
     fn account_in_between(&self) -> Option<WriteAccount> {
         let seen = &self.in_between;
         let is_known = !seen.absent.is_empty() && self.cause != Some(EndCause::Internal);
         is_known.then(|| self.accounting.seen_in_between(&self.context, seen))
     }
 
-    /// Tells how the run stands after a phase, for those who look at it while it lasts.
+    /// Publishes how the run stands after a phase, for viewers of the live page.
     fn judge_so_far(&self, output: &Output) {
         let extent = Extent { planned: 1, ended: 1, failed: false };
         let scale = self.options.plan.scale;
@@ -388,7 +391,7 @@ impl<'a> Session<'a> {
         output.events().tell(Event::JudgedSoFar { verdict, claims });
     }
 
-    /// How the suite's claims about the store stand, as far as it has come.
+    /// Judges the suite's claims about the store by the phases so far.
     fn claims(&self, output: &Output) -> Vec<ClaimResult> {
         output.events().look(|fold| {
             let run = fold.result().and_then(|result| result.runs.last());
@@ -419,7 +422,7 @@ impl<'a> Session<'a> {
         }));
         let claims = self.claims(output);
         events.tell(Event::Judged { claims });
-        // By what is kept of it: who loads the result comes to the same.
+        // The exit depends on the kept result alone, so loading the result later gives the same.
         events.look(|fold| {
             let run = fold.result().and_then(|result| result.runs.last());
             run.map_or(Exit::Internal, |run| Exit::of_run(run, output.strict()))
@@ -427,12 +430,12 @@ impl<'a> Session<'a> {
     }
 }
 
-/// A reading back that ended so has asked for every record that somebody is left to read.
+/// Returns true for a reading back that has asked for every record that a process is left to read.
 fn has_read_all(stopped: StopReason) -> bool {
     matches!(stopped, StopReason::Requests | StopReason::Duration)
 }
 
-/// What all phases of a run have in common, but for the ledger.
+/// Makes the context that all phases of a run share, but for the ledger.
 pub fn context_of(options: &RunOptions<'_>, profile: Profile) -> StoreContext {
     let dataset = Dataset { session: options.session, ..options.plan.dataset };
     let mut groups = options.plan.phases.iter().flat_map(|phase| &phase.groups);
@@ -448,10 +451,10 @@ pub fn context_of(options: &RunOptions<'_>, profile: Profile) -> StoreContext {
     }
 }
 
-/// A ledger of this process's records; `None` if nothing is to be checked.
+/// Makes a ledger of this process's records; `None` if nothing is to be checked.
 ///
 /// # Errors
-/// [`Failure`] if it is larger than the machine.
+/// [`Failure`] if it is larger than the machine's memory.
 pub fn ledger_of(
     options: &RunOptions<'_>,
     context: &StoreContext,
@@ -462,7 +465,7 @@ pub fn ledger_of(
     ledger.map_err(|error| Failure::usage(format!("{error} (--no-verify)")))
 }
 
-/// Records that there are at most in a run of this plan.
+/// Returns the most records that there are in a run of this plan.
 pub fn most_records(plan: &Plan) -> u64 {
     plan.dataset.capacity.max(existing::planned_records(plan))
 }
@@ -503,7 +506,7 @@ fn ledger_config(
     }
 }
 
-/// What times to live the plan's writes have.
+/// Returns the times to live of the plan's writes; `None` if no write has one.
 fn expiry(plan: &Plan, profile: &Profile) -> Option<Expiry> {
     let writing = plan.phases.iter().flat_map(|phase| &phase.groups).filter(|group| {
         group.mix.parts.iter().any(|&(kind, _)| !kind.read_only() && kind != Kind::Delete)

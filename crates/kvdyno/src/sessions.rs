@@ -15,14 +15,15 @@ use kvdyno_core::verify::OtherWriter;
 
 pub use heartbeat::Heartbeat;
 
-/// How a session is named among the sockets of this machine.
+/// Prefix of a session's name among the sockets of this machine.
 const NAME: &str = "kvdyno-session-";
-/// How often it is looked which runs go on.
+/// Time between two looks at which runs go on.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Those of this process that go on.
+/// Numbers of runs of this process that go on.
 static HELD: Mutex<BTreeMap<u32, UnixListener>> = Mutex::new(BTreeMap::new());
-/// Those of other processes, here or on other machines, that were seen to go on since this one drew its last.
+/// Numbers of runs of other processes, here or on other machines, that were seen to go on since this process drew its
+/// last.
 static SEEN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 /// Draws a number that grows with time, so that this run's writes can be told from those of earlier runs and of later
@@ -33,13 +34,13 @@ pub fn session_number() -> u32 {
     static LOOKING: Once = Once::new();
     LOOKING.call_once(look_for_others);
     let number = further_session_number();
-    // A trial's neighbour that has ended is none of the next trial.
+    // A run beside an earlier trial that has ended is not beside the next trial.
     locked(&SEEN).clear();
     number
 }
 
-/// Draws a further number for the run that goes on, to tell what it writes from then on from what it wrote before. Held
-/// as [`session_number`] is.
+/// Draws a further number for the run that goes on, to tell its writes from then on from those before. It is held
+/// like that of [`session_number`].
 pub fn further_session_number() -> u32 {
     let due = || {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -55,13 +56,13 @@ pub fn further_session_number() -> u32 {
     number
 }
 
-/// The run of this number is over: what is found of it from now on is old.
+/// Ends the run of this number: its values that are found from now on are old.
 pub fn end_session(number: u32) {
     locked(&HELD).remove(&number);
 }
 
-/// Keeps those writers whose runs were seen to go on since this process drew its last number. Returns how many reads found
-/// values of those that are not kept and began before the run of session `ours`: these runs were over.
+/// Keeps those writers whose runs were seen to go on since this process drew its last number. Returns how many reads
+/// found values of the other writers' runs that began before the run of session `ours`: those runs were over.
 pub fn keep_proven(writers: &mut Vec<OtherWriter>, ours: u32) -> u64 {
     if writers.is_empty() {
         return 0;
@@ -75,8 +76,8 @@ pub fn keep_proven(writers: &mut Vec<OtherWriter>, ours: u32) -> u64 {
     reads
 }
 
-/// Nobody else on this machine has the number, nor will while it is held. Where the system has no such names, that is
-/// taken to be so.
+/// Holds the number for this process. Returns false if another process on this machine holds it. If the system has no
+/// such names, nothing is held, and the number counts as free.
 fn hold(number: u32) -> bool {
     let name = SocketAddr::from_abstract_name(format!("{NAME}{number}"));
     match name.and_then(|name| UnixListener::bind_addr(&name)) {
@@ -88,13 +89,13 @@ fn hold(number: u32) -> bool {
     }
 }
 
-/// Looks again and again which runs go on: one that ends before its values are found went on, too.
+/// Begins to look again and again which runs go on: a run may end before its values are found.
 fn look_for_others() {
     let looking = || loop {
         look();
         std::thread::sleep(LOOK);
     };
-    // Without a thread it is looked when values of others are found.
+    // Without a thread, the look is taken when values of others are found.
     drop(std::thread::Builder::new().name("sessions".to_owned()).spawn(looking));
 }
 
@@ -105,7 +106,7 @@ fn look() {
     locked(&SEEN).extend(others);
 }
 
-/// Those in the system's list of sockets: the name is the last word of a line, and begins with `@`.
+/// Returns the numbers in the system's list of sockets: a name is the last word of a line, and begins with `@`.
 fn sessions(list: &str) -> impl Iterator<Item = u32> {
     let names = list.lines().filter_map(|line| line.rsplit(' ').next()?.strip_prefix('@'));
     names.filter_map(|name| name.strip_prefix(NAME)?.parse().ok())

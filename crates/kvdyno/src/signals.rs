@@ -17,7 +17,7 @@ use crate::exit::Exit;
 /// If the system does not let the process handle its signals.
 pub fn watch() -> io::Result<Arc<Interrupt>> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    // `nohup` has it ignored, and means it.
+    // `nohup` ignores this signal on purpose, so it stays ignored.
     if !is_ignored(SIGHUP) {
         signals.add_signal(SIGHUP)?;
     }
@@ -31,11 +31,11 @@ pub fn watch() -> io::Result<Arc<Interrupt>> {
     Ok(interrupt)
 }
 
-/// A signal ends this process only when it has come twice, or after `patience`, for another process decides what
-/// becomes of the work; but at once where that one is not known yet, as `has_another` says.
+/// Lets a signal end this process only when it has come twice, or after `patience`, because another process decides
+/// what becomes of the work. A signal ends it at once while `has_another` says that there is no such process yet.
 ///
 /// # Errors
-/// As [`watch`].
+/// Those of [`watch`].
 pub fn leave_to_another(
     patience: Duration,
     has_another: impl Fn() -> bool + Send + 'static,
@@ -56,7 +56,7 @@ pub fn leave_to_another(
     Ok(())
 }
 
-/// Whoever started this process has the signal ignored (`SigIgn` of proc_pid_status(5), a mask in
+/// Returns true if the signal was ignored when this process started (`SigIgn` of proc_pid_status(5), a mask in
 /// hexadecimal digits).
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What can be verified in values of the sizes that a plan writes: too small ones are refused, and
-//! of short ones it is said what their stamps cannot show.
+//! Checks of values of the sizes that a plan writes: too small ones are refused, and of short ones it is told what
+//! their stamps cannot show.
 
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verify::SMALLEST;
@@ -8,7 +8,7 @@ use kvdyno_core::workload::{GroupPlan, Kind, Part, Workload};
 
 use crate::exit::Failure;
 
-/// One line for each thing that the plan's values are too short to show.
+/// Returns one line for each error that the plan's values are too short to show.
 ///
 /// # Errors
 /// [`Failure`] if values are too short for any stamp, or the plan cannot be compiled.

@@ -1,5 +1,5 @@
-//! Orders by hand to the run that goes on: a browser asks, the thread that watches the phase answers and does it.
-//! Nobody else changes a phase, so that each change is one event at one place.
+//! Orders to the run that goes on: a browser sends them; the thread that watches the phase carries them out and
+//! answers. No other thread changes a phase, so each change is one event at one place.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,106 +12,106 @@ use kvdyno_core::load::{Interrupt, NotSteered};
 use kvdyno_core::suite::SuiteError;
 use serde::Deserialize;
 
-/// How long an order may wait for a phase that takes it.
+/// Longest time that an order waits for a phase that takes it.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long one that was taken may need: servers that are started again take their time.
+/// Longest time for an order that was taken: servers that are started again take their time.
 const AT_WORK: Duration = Duration::from_secs(60);
-/// Most orders that wait.
+/// Most orders that may wait.
 const MOST_WAITING: usize = 16;
 
-/// What may be ordered.
+/// Order of a user at the live page.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SteeringOrder {
-    /// Another rate of a group from some operation on.
+    /// Set another rate of a group, from some operation on.
     Rate {
-        /// Number of the group.
+        /// Number of the group in its phase, zero-based.
         group: usize,
-        /// As a suite writes it, such as `5k/s`.
+        /// Rate as a suite writes it, such as `5k/s`.
         rate: String,
     },
-    /// The phase ends as if its time were over.
+    /// End the phase as if its time were over.
     EndPhase,
-    /// The run ends as by Ctrl-C.
+    /// End the run as Ctrl-C does.
     StopRun,
-    /// Something is done to the testbed at once.
+    /// Inject a fault into the testbed at once.
     Fault {
-        /// As a suite writes it, without when: `do = "kill"` and `node = "any"`, each in a line.
+        /// Fault as a suite writes it, without a time: `do = "kill"` and `node = "any"`, each in a line.
         fault: String,
     },
-    /// What is broken of the testbed is put right at once.
+    /// Repair at once what is broken of the testbed.
     Repair,
 }
 
-/// Why an order was not carried out.
+/// Reason why an order was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderRefused {
     /// The phase cannot be steered so.
     #[error(transparent)]
     Phase(#[from] NotSteered),
-    /// What was typed is no rate.
+    /// The text is no rate.
     #[error("{0}; {hint}", hint = .0.hint())]
     Rate(#[from] UnitError),
-    /// It inserts the records of the phases after it.
+    /// The phase inserts records of the phases after it.
     #[error("later phases need the records of this one")]
     Loads,
-    /// A probe of a search, or what kvdyno does for itself.
+    /// The phase is a probe of a search, or one that kvdyno adds.
     #[error("this phase is not one of the suite's: its rate is kvdyno's")]
     NotPlanned,
-    /// What was written is no fault.
+    /// The text is no fault.
     #[error(transparent)]
     Fault(#[from] SuiteError),
-    /// Nobody may break what is somebody else's.
+    /// The servers are no testbed of kvdyno's, so they may not be broken.
     #[error("the servers are no testbed that kvdyno has made: nothing is done to them")]
     NoTestbed,
-    /// It could not be done.
+    /// The order failed.
     #[error("{0}")]
     NotDone(String),
     /// All nodes are as they were.
     #[error("nothing is broken")]
     NothingBroken,
-    /// It takes longer than anybody waits for.
+    /// The order takes longer than [`AT_WORK`].
     #[error("it is still being done")]
     StillAtIt,
-    /// It ended meanwhile.
+    /// The phase ended meanwhile.
     #[error("the phase is over")]
     PhaseOver,
-    /// None took the order in time.
+    /// No phase took the order in time.
     #[error("no phase is under way")]
     NoPhase,
-    /// [`MOST_WAITING`] wait already.
+    /// [`MOST_WAITING`] orders wait already.
     #[error("too many orders wait")]
     TooMany,
 }
 
-/// What became of an order: in words what was done, or why it was not.
+/// Answer to an order: a description of what was done, or the reason why it was not.
 pub type SteeringAnswer = Result<String, OrderRefused>;
 
 /// An order that waits for its answer.
 pub struct WaitingOrder {
-    /// What is to be done.
+    /// The order.
     pub order: SteeringOrder,
     number: u64,
     answer: SyncSender<SteeringAnswer>,
 }
 
-/// Hands orders to the phase that goes on.
+/// Queue of orders to the phase that goes on.
 #[derive(Default)]
 pub struct Steering {
     waiting: Mutex<VecDeque<WaitingOrder>>,
-    /// Orders that were given so far.
+    /// Number of orders given so far.
     given: AtomicU64,
-    /// The user's wish to stop, once there is a run.
+    /// Signal that the user wants to stop, once there is a run.
     interrupt: Mutex<Option<Arc<Interrupt>>>,
 }
 
 impl Steering {
-    /// From now on a run can be stopped even between its phases.
+    /// Lets orders stop the run by this signal from now on, even between its phases.
     pub fn stops(&self, interrupt: Arc<Interrupt>) {
         *locked(&self.interrupt) = Some(interrupt);
     }
 
-    /// Orders something, and waits for what becomes of it.
+    /// Gives an order, and waits for its answer.
     ///
     /// # Errors
     /// [`OrderRefused`] if it was not done.
@@ -146,7 +146,7 @@ impl Steering {
         }
     }
 
-    /// Nobody is to carry this order out later; `false` if somebody has taken it already.
+    /// Takes the order back, so that nothing carries it out later. Returns false if a phase has taken it already.
     fn give_up(&self, number: u64) -> bool {
         let mut waiting = locked(&self.waiting);
         let before = waiting.len();
@@ -154,16 +154,16 @@ impl Steering {
         waiting.len() < before
     }
 
-    /// The next order, for who carries it out.
+    /// Takes the next order, for the thread that carries it out.
     pub fn next(&self) -> Option<WaitingOrder> {
         locked(&self.waiting).pop_front()
     }
 }
 
 impl WaitingOrder {
-    /// Tells what became of it.
+    /// Answers the order.
     pub fn answer(self, answer: SteeringAnswer) {
-        // Whoever has gone does not want to know.
+        // A sender that no longer waits needs no answer.
         let _ = self.answer.send(answer);
     }
 }
@@ -176,7 +176,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    /// Whoever has waited too long takes back the own order, not what others wait for.
+    /// A sender that has waited too long takes back its own order, not those of others.
     #[test]
     fn an_order_that_is_given_up_takes_no_other_along() {
         let steering = Steering::default();

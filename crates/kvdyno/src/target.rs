@@ -1,4 +1,4 @@
-//! What is measured: a store that a URL names, or a testbed that is up around its own run.
+//! The target of a run: a store that a URL names, or a testbed that is up around its own run.
 
 use kvdyno_core::redact;
 use kvdyno_core::store::Threading;
@@ -13,7 +13,7 @@ use crate::run_options::RunOptions;
 use crate::session::{Session, preflight};
 use crate::testbed::{self, Around, consent};
 
-/// Something to measure.
+/// Target to measure.
 #[derive(Clone)]
 pub enum Target {
     /// The store of this URL.
@@ -22,7 +22,7 @@ pub enum Target {
     Testbed(String),
 }
 
-/// A target that is known to be right.
+/// A target that has passed the checks.
 pub enum Checked {
     /// A store.
     Store(OpenStore),
@@ -31,7 +31,7 @@ pub enum Checked {
 }
 
 impl Target {
-    /// As it may be shown.
+    /// Returns the target's text without secrets.
     pub fn shown(&self) -> String {
         match self {
             Target::Store(url) => url::shown(url),
@@ -39,15 +39,15 @@ impl Target {
         }
     }
 
-    /// As it was typed.
+    /// Returns the target's text as it was typed.
     pub fn words(&self) -> &str {
         match self {
             Target::Store(words) | Target::Testbed(words) => words,
         }
     }
 
-    /// Opens a store and looks whether a testbed can be set up, so that a wrong word ends the run
-    /// before anything is measured.
+    /// Opens a store, or checks that a testbed can be set up, so that a wrong word ends the run before anything is
+    /// measured.
     ///
     /// # Errors
     /// [`Failure`] if the word is wrong, the store cannot be opened, or harm is not consented to.
@@ -68,10 +68,10 @@ impl Target {
 }
 
 impl Checked {
-    /// Says, before an agent is waited for, that agents are of no use to it.
+    /// Refuses a target that agents cannot load, before an agent is waited for.
     ///
     /// # Errors
-    /// [`Failure`] if it lives in the process that loads it: each agent would have one of its own.
+    /// [`Failure`] if the store lives in the process that loads it: each agent would have one of its own.
     pub fn refuse_agents(&self) -> Result<(), Failure> {
         match self {
             Checked::Store(opened) if opened.store.threading() == Threading::InProcess => {
@@ -85,10 +85,10 @@ impl Checked {
         }
     }
 
-    /// Looks at it before an agent is waited for. A testbed is not up yet.
+    /// Checks the target before an agent is waited for. A testbed is not up yet.
     ///
     /// # Errors
-    /// [`Failure`] if a store cannot be reached, or cannot be measured so.
+    /// [`Failure`] if a store cannot be reached, or cannot be measured with these options.
     pub fn preflight(&self, options: &RunOptions<'_>) -> Result<(), Failure> {
         match self {
             Checked::Store(opened) => preflight(options, opened),
@@ -96,10 +96,10 @@ impl Checked {
         }
     }
 
-    /// Runs every phase against it.
+    /// Runs every phase against the target.
     ///
     /// # Errors
-    /// [`Failure`] if it cannot be set up or opened.
+    /// [`Failure`] if the target cannot be set up or opened.
     pub fn run(self, options: &RunOptions<'_>, output: &Output) -> Result<Exit, Failure> {
         match self {
             Checked::Store(opened) => Ok(Session::open(options, opened)?.run(output)),

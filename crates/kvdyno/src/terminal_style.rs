@@ -1,17 +1,17 @@
-//! How much the terminal that tables are printed on can show.
+//! Colour and width of the terminal on which tables are printed.
 
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 
 use kvdyno_report::terminal::Style;
 
-/// Widest text: longer lines are hard to read.
+/// Widest text, columns: longer lines are hard to read.
 const WIDEST: usize = 140;
-/// Narrowest text: a table wants so much.
+/// Narrowest text, columns: a table needs so many.
 const NARROWEST: usize = 60;
 
-/// Colour only on a terminal that knows colours, and not where NO_COLOR (no-color.org) asks for none; as wide as the
-/// terminal is.
+/// Returns the style of the terminal: colour only on a terminal that knows colours, and not if NO_COLOR
+/// (no-color.org) asks for none; as wide as the terminal is.
 pub fn style_of_terminal(verbose: bool) -> Style {
     let shown = std::io::stdout().is_terminal();
     let color = shown && std::env::var_os("NO_COLOR").is_none() && !is_dumb();
@@ -20,7 +20,7 @@ pub fn style_of_terminal(verbose: bool) -> Style {
     Style { color, width: width.clamp(NARROWEST, WIDEST), whole: !shown, verbose }
 }
 
-/// Returns true if the terminal says of itself that it only prints: it shows escape sequences as text.
+/// Returns true if the terminal declares that it only prints: such a terminal shows escape sequences as text.
 pub fn is_dumb() -> bool {
     knows_nothing(std::env::var_os("TERM").as_deref())
 }

@@ -39,13 +39,13 @@ pub use shared_keeper::{SharedKeeper, lock};
 use crate::exit::{Exit, Failure};
 use crate::signals;
 
-/// Between two looks at whether a testbed is to end.
+/// Pause between two looks whether a testbed is to end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// `kvdyno testbed …`.
+/// Runs `kvdyno testbed …`.
 ///
 /// # Errors
-/// [`Failure`] if the testbed cannot be had.
+/// [`Failure`] if the testbed cannot be set up, found or changed.
 pub fn testbed(arguments: &TestbedArguments) -> Result<Exit, Failure> {
     match &arguments.command {
         TestbedCommand::Up { testbed, detach } => up(testbed, *detach),
@@ -93,7 +93,7 @@ fn up(words: &str, detach: bool) -> Result<Exit, Failure> {
     }
 }
 
-/// Waits for Ctrl-C; whether it came.
+/// Waits for Ctrl-C or the testbed's end. Returns false if the testbed has ended without an order.
 fn wait(around: &Around, interrupt: &Interrupt) -> bool {
     while !interrupt.is_raised() {
         if !around.is_running() {
@@ -104,7 +104,7 @@ fn wait(around: &Around, interrupt: &Interrupt) -> bool {
     true
 }
 
-/// What a testbed is, for the terminal.
+/// Describes a testbed for the terminal.
 fn told(testbed: &Description) -> String {
     let version = testbed.version.as_deref().unwrap_or("(version unknown)");
     let ready = numbers::approximate_duration(testbed.ready_after.as_secs_f64());
@@ -164,7 +164,7 @@ fn down(wanted: &[String], all: bool, force: bool) -> Result<Exit, Failure> {
         };
         return Err(Failure::usage(format!("no testbed {absent} is up; {advice}")));
     }
-    // Without a name there is no doubt if there is but one.
+    // Without a name, the only testbed is meant.
     let only = wanted.is_empty() && running.len() == 1;
     if wanted.is_empty() && !all && running.len() > 1 {
         return Err(Failure::usage(format!(
@@ -186,7 +186,7 @@ fn down(wanted: &[String], all: bool, force: bool) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The testbed of this name, or the only one.
+/// Returns the testbed of this name, or the only one.
 fn one(name: Option<&str>) -> Result<RunningTestbed, Failure> {
     let running = keeper::running().map_err(about)?;
     let ids: Vec<String> = running.iter().map(RunningTestbed::id).collect();
@@ -209,7 +209,7 @@ fn one(name: Option<&str>) -> Result<RunningTestbed, Failure> {
     }
 }
 
-/// `redis-sharded` of `redis-sharded-x7Bq2w`.
+/// Returns the kind in a testbed's name: `redis-sharded` of `redis-sharded-x7Bq2w`.
 fn kind_of(id: &str) -> &str {
     id.rsplit_once('-').map_or(id, |(kind, _)| kind)
 }
@@ -229,7 +229,7 @@ fn list() -> Result<Exit, Failure> {
                     say!("  {}", node_line(node));
                 }
             }
-            // It went away since it was listed.
+            // It ended since it was listed.
             Err(error) => say!("{}  {error}", testbed.id()),
         }
     }
@@ -251,7 +251,7 @@ fn install(kinds: &[String]) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// One line about a testbed that cannot be had, and the exit code for it.
+/// Makes the failure of a testbed: one line, and the exit code.
 fn about(error: TestbedError) -> Failure {
     match error {
         TestbedError::Interrupted => Failure::interrupted(),
@@ -261,7 +261,7 @@ fn about(error: TestbedError) -> Failure {
     }
 }
 
-/// This program, to be started again as a keeper.
+/// Returns the path of this program, and the arguments that start it as a keeper.
 fn own_program() -> (&'static Path, &'static [&'static str]) {
     (Path::new("/proc/self/exe"), &["testbed", "keep"])
 }

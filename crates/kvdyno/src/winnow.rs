@@ -1,5 +1,5 @@
-//! `kvdyno winnow`: which stores meet the requirements at all. Each store is put through the suite that
-//! its requirements and its capabilities make; the cells are judged from its result.
+//! `kvdyno winnow`: finds the stores that meet the requirements at all. Each store is put through the suite that its
+//! requirements and its capabilities make; the cells are judged from its result.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -27,7 +27,7 @@ use crate::target::Target;
 use crate::terminal_style::style_of_terminal;
 use crate::testbed::{self, Around};
 
-/// `kvdyno winnow`.
+/// Runs `kvdyno winnow`.
 ///
 /// # Errors
 /// [`Failure`] if the requirements, a price or the name of a store is wrong, or a report cannot be
@@ -46,7 +46,7 @@ pub fn winnow(arguments: &WinnowArguments) -> Result<Exit, Failure> {
         let place = folder.join(format!("{}-{}", number + 1, plain(&store)));
         let (result, cells) = match measured(&required, &target, arguments, &place, &interrupt) {
             Ok(Finished { result, exit, .. }) => {
-                // What a store did wrong is in its cells; what kvdyno lost is in none.
+                // The cells show what a store did wrong; they do not show what kvdyno lost.
                 whole = if exit == Exit::Internal { exit } else { whole };
                 let run = result.runs.first().ok_or_else(|| {
                     Failure::internal("a run left no result: report this bug of kvdyno")
@@ -75,7 +75,7 @@ pub fn winnow(arguments: &WinnowArguments) -> Result<Exit, Failure> {
     Ok(exit_of(&columns).worse(whole))
 }
 
-/// Some store meets all; every store fails one; or it is not decided.
+/// Returns the exit: some store meets all, every store fails one, or it is not decided.
 fn exit_of(columns: &[Column]) -> Exit {
     let any = |standing| columns.iter().any(|column| column.standing() == standing);
     match () {
@@ -183,20 +183,20 @@ fn write(folder: &Path, required: &Requirements, columns: &[Column]) -> Result<(
     Ok(())
 }
 
-/// A name for a folder.
+/// Makes a name for a folder.
 fn plain(words: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     words.chars().map(plain).take(40).collect::<String>().trim_matches('-').to_owned()
 }
 
-/// What the servers of each system cost in a month.
+/// Monthly cost of each system's servers.
 struct Costs<'a> {
     prices: Option<Prices>,
     required: &'a Requirements,
 }
 
 impl Costs<'_> {
-    /// Reads the prices and holds every system's servers against them, before anything is run.
+    /// Reads the prices and checks that every system's servers have one, before anything is run.
     fn of(required: &Requirements) -> Result<Costs<'_>, Failure> {
         let prices = match required.budget.as_ref().map(|budget| &budget.prices) {
             None => None,

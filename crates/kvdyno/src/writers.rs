@@ -1,16 +1,17 @@
-//! Which operation made a write that is lost, undone or there although it failed: looked for in what was run.
+//! Names the operation that made a write that is lost, undone or there although it failed: it is sought among those
+//! that ran.
 
 use kvdyno_core::load::{Ran, StoreContext, Wanted, writers};
 use kvdyno_core::measure::PhaseMeasure;
 use kvdyno_core::verify::{Anomaly, AnomalyKind};
 
-/// Writes that are gone, deletes that were undone and writes that failed and are there all the
-/// same are named by the operation that made them, where it can be told.
+/// Names the operation that made each write that is gone, each delete that was undone, and each write that failed and
+/// is there all the same, as far as it is known.
 pub fn name_writers(context: &StoreContext, ran: &[Ran], measure: &mut PhaseMeasure) {
     let Some(ledger) = &context.ledger else { return };
     let options = &context.options;
     let mut wanted = Wanted::default();
-    // Of what was taken over from another agent that one has made the first writes.
+    // The first writes to a record that was taken over are the other agent's.
     let ownership = &options.ownership;
     let own = |&(record, _): &(u64, u32)| ownership.owns(record) && !ownership.has_taken(record);
     for (record, version) in measure.anomalies.iter().filter_map(written_in_vain).filter(own) {
@@ -28,7 +29,7 @@ pub fn name_writers(context: &StoreContext, ran: &[Ran], measure: &mut PhaseMeas
     }
 }
 
-/// Record and version of the write that an anomaly is about, if it is about one.
+/// Returns record and version of the write that an anomaly is about; `None` if it is about none.
 fn written_in_vain(anomaly: &Anomaly) -> Option<(u64, u32)> {
     let version = match anomaly.kind {
         AnomalyKind::Lost | AnomalyKind::Resurrected => anomaly.floor,

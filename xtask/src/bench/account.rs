@@ -9,10 +9,10 @@ use crate::steps::{StepFailure, root};
 
 /// Records inserted.
 const RECORDS: u64 = 1_000_000;
-/// Acknowledged inserts a second that are asked for.
+/// Asked rate of acknowledged inserts, a second.
 const RATE: f64 = 200_000.0;
 
-/// `RECORDS` are inserted and read back, and then read once more as a load reads.
+/// Suite in which `RECORDS` are inserted and read back, and then read once more as a load reads.
 const SUITE: &str = r#"
 name = "account"
 records = RECORDS
@@ -34,7 +34,7 @@ requests = "records"
 read-back = false
 "#;
 
-/// What one run showed.
+/// Figures of one run.
 struct Shown {
     /// Acknowledged inserts a second.
     inserts: f64,
@@ -76,7 +76,7 @@ pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
     Ok(Section { name: "account", text })
 }
 
-/// What a result says; `None` if any write is not accounted for.
+/// Returns the figures of a result; `None` if any write is not accounted for.
 fn shown(result: &Value, records: u64) -> Option<Shown> {
     let phases = result["runs"][0]["phases"].as_array()?;
     let phase = |name: &str| phases.iter().find(|phase| phase["name"] == name);

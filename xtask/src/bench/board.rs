@@ -1,4 +1,4 @@
-//! How long a board of 1,000 results takes and how large its pages are: bare JSONs, as a git repository keeps them, of many
+//! Time to make a board of 1,000 results, and size of its pages: bare JSONs, as a git repository keeps them, of many
 //! stores, machines and days, all made of one that was measured.
 
 use std::fs;
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use super::{Options, Section, child, kvdyno};
 use crate::steps::{self, StepFailure, root};
 
-/// Results of the board.
+/// Number of results on the board.
 const RESULTS: u64 = 1_000;
-/// Stores, and machines that measured each.
+/// Number of stores, and of machines that measured each.
 const STORES: u64 = 10;
 const MACHINES: u64 = 4;
-/// What is asked for: s, by the clock, and bytes of the first page.
+/// Asked bounds: seconds of wall time, and bytes of the first page.
 const MOST: (f64, u64) = (10.0, 1_000_000);
 
 pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
@@ -63,7 +63,7 @@ pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
     Ok(Section { name: "board", text })
 }
 
-/// Makes the site; seconds by the clock, and what it took.
+/// Makes the site. Returns the seconds of wall time, and what the process used.
 fn make(kept: &Path, site: &Path) -> Result<(f64, child::Used), StepFailure> {
     let mut command = Command::new(steps::dist_binary());
     command.arg("board").arg(kept).arg("-o").arg(site);
@@ -72,7 +72,7 @@ fn make(kept: &Path, site: &Path) -> Result<(f64, child::Used), StepFailure> {
     Ok((began.elapsed().as_secs_f64(), used))
 }
 
-/// Pages of a site, with their sizes; its reports apart.
+/// Returns the pages of a site with their sizes, bytes, without its reports.
 fn sizes(site: &Path) -> Result<Vec<(PathBuf, u64)>, StepFailure> {
     let entries = fs::read_dir(site).map_err(StepFailure::file(site))?;
     let mut sizes = Vec::new();
@@ -85,17 +85,17 @@ fn sizes(site: &Path) -> Result<Vec<(PathBuf, u64)>, StepFailure> {
     Ok(sizes)
 }
 
-/// The result as if another machine had measured another store, on another day and with other figures.
+/// Returns the result as if another machine had measured another store, on another day and with other figures.
 fn on_a_day(measured: &Value, number: u64) -> Value {
     let mut result = measured.clone();
     let (store, rest) = (number % STORES, number / STORES);
     let (machine, day) = (rest % MACHINES, rest / MACHINES);
     result["started"] =
         json!(format!("2026-{:02}-{:02}T{:02}:00:00Z", 1 + day / 28, 1 + day % 28, store));
-    // Results of one moment and one seed are the same.
+    // Results of one moment and one seed would count as the same.
     result["seed"] = json!(number);
     result["host"]["cpu"] = json!(format!("Processor {machine}"));
-    // A scatter of some percent, and a step for each store.
+    // A scatter of a few percent, and a step for each store.
     let scatter = 1.0 + 0.02 * ((number.wrapping_mul(2_654_435_761) >> 7) % 100) as f64 / 100.0;
     let factor = scatter * if day > store + 5 { 1.1 } else { 1.0 };
     let run = &mut result["runs"][0];

@@ -1,5 +1,5 @@
-//! A process that is run to its end, and what it took: the processor time that `wait4` says, from the
-//! first instruction to the last, nothing subtracted, and the most memory that it had.
+//! Runs a process to its end, and tells what it used: the processor time by `wait4`, from the first instruction to
+//! the last, nothing subtracted, and its most memory.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use crate::steps::{self, StepFailure};
 
-/// How often the memory of a process is looked at.
+/// Pause between two looks at the memory of a process.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a process took and said.
+/// Resources that a process used, and its output.
 pub(super) struct Used {
-    /// In the program and in the kernel on its behalf.
+    /// Processor time in the program and in the kernel on its behalf.
     pub cpu: Duration,
     /// Most resident memory, bytes, as seen every 50 ms. `wait4` would count this process's own
     /// memory as well, for the other is begun as a copy of it.
@@ -21,7 +21,7 @@ pub(super) struct Used {
     pub said: String,
 }
 
-/// Runs the command to its end. What it prints is shown only if it fails.
+/// Runs the command to its end. Its output is shown only if it fails.
 #[allow(clippy::zombie_processes)] // wait4 below waits for it, and tells what it used.
 pub(super) fn run(command: &mut Command) -> Result<Used, StepFailure> {
     let mut child = command
@@ -34,7 +34,7 @@ pub(super) fn run(command: &mut Command) -> Result<Used, StepFailure> {
     let peak_rss = std::thread::scope(|scope| {
         let watching = scope.spawn(|| watch(pid));
         if let Some(mut pipe) = pipe {
-            // Output that ends early is left as it is; how the process ended decides.
+            // Output that ends early is kept as it is; the exit of the process decides.
             let _ = pipe.read_to_end(&mut said);
         }
         watching.join().unwrap_or_default()
@@ -57,7 +57,8 @@ pub(super) fn run(command: &mut Command) -> Result<Used, StepFailure> {
     Ok(Used { cpu: time(usage.ru_utime) + time(usage.ru_stime), peak_rss, said })
 }
 
-/// The process's most memory, until it has ended: what is no more has no memory (proc(5), VmHWM).
+/// Returns the process's most memory, bytes, watched until it has ended: a process that has ended has no memory
+/// (proc(5), VmHWM).
 fn watch(pid: libc::pid_t) -> u64 {
     let mut most = 0;
     let field = |text: &str| -> Option<u64> {

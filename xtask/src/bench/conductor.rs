@@ -1,5 +1,5 @@
-//! What a conductor takes with more and more agents, which are simulated (they tell intervals and carry no load); and how
-//! far apart real agents begin.
+//! Resources of a conductor with more and more agents, which are simulated (they tell intervals and carry no load);
+//! and the time between the begins of real agents.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -11,15 +11,15 @@ use super::pairs::Median;
 use super::{Options, REDIS, Section, kvdyno};
 use crate::steps::{self, StepFailure, root};
 
-/// Agents of the conductor.
+/// Numbers of agents of the conductor.
 const AGENTS: [u32; 5] = [1, 10, 50, 200, 1_000];
-/// Seconds for which they carry load.
+/// Duration of their load, seconds.
 const SECONDS: u64 = 20;
-/// What is asked for with 200 agents: processors and MiB.
+/// Asked bounds with 200 agents: processors and MiB.
 const MOST: (f64, f64) = (0.5, 300.0);
-/// Agents that begin together, how often, and within how many ms their median start is asked to be.
+/// Number of agents that begin together, number of phases, and asked bound of their median start, ms.
 const TOGETHER: (u32, u64, f64) = (4, 50, 1.0);
-/// Any of 16 characters or more.
+/// Token of the agents; any text of 16 characters or more serves.
 const TOKEN: &str = "the token of a benchmark";
 
 pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
@@ -46,16 +46,16 @@ pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
     Ok(Section { name: "conductor", text })
 }
 
-/// What a run of a conductor tells of it.
+/// Figures of a conductor from one run.
 struct Conducted {
     processors: f64,
-    /// MiB.
+    /// Most memory, MiB.
     memory: f64,
-    /// Of the agent whose clock was known worst, ms.
+    /// Uncertainty of the agent's clock that was known worst, ms.
     clocks: f64,
 }
 
-/// Processes that are ended with this.
+/// Process of simulated agents that is ended when this is dropped.
 struct Simulated(Child);
 
 impl Drop for Simulated {
@@ -66,7 +66,7 @@ impl Drop for Simulated {
 }
 
 fn conduct(out: &Path, agents: u32, options: &Options) -> Result<Conducted, StepFailure> {
-    // Whoever listens there now has gone when the conductor comes.
+    // This listener is closed by the time that the conductor takes its address.
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let address = free.map_err(StepFailure::file("127.0.0.1:0"))?.to_string();
     let mut simulated = Command::new(steps::dist_binary());
@@ -95,7 +95,7 @@ fn worst_clock(result: &Value) -> Option<f64> {
     known.reduce(f64::max).map(|ns| ns / 1e6)
 }
 
-/// By how much the last of some real agents began after the first, in each of many phases, ms.
+/// Returns by how much the last of some real agents began after the first, in each of many phases, ms.
 fn starts(out: &Path, options: &Options) -> Result<Vec<f64>, StepFailure> {
     let (agents, times, _) = TOGETHER;
     let mut suite = String::from(
@@ -120,7 +120,7 @@ fn starts(out: &Path, options: &Options) -> Result<Vec<f64>, StepFailure> {
     apart.ok_or_else(|| StepFailure::Found("a result does not tell when agents began".to_owned()))
 }
 
-/// By how much agents began apart at most, ms: each began when its clock said so, which may be wrong.
+/// Returns the most by which agents began apart, ms: each began by its own clock, which may be wrong.
 fn apart(phase: &Value) -> Option<f64> {
     let agents = phase["agents"].as_array()?;
     let all = |name: &str| {

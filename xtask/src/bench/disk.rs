@@ -1,4 +1,5 @@
-//! Writes to stores whose nodes have file systems of their own, beside the same stores on the machine's own file system.
+//! Writes to stores whose nodes have file systems of their own, compared with the same stores on the machine's own
+//! file system.
 
 use rustix::fs::statfs;
 
@@ -6,20 +7,20 @@ use super::pairs::{Median, Pairs};
 use super::{Options, Section, kvdyno};
 use crate::steps::{StepFailure, root};
 
-/// Testbeds, without a disk: what syncs each write, and what leaves that to the system.
+/// Testbeds without a disk: stores that sync each write, and stores that leave that to the system.
 const STORES: [&str; 4] = [
     "redis?persistence=aof-always",
     "redis?persistence=aof-everysec",
     "engine:lmdb?durability=power",
     "engine:fjall?durability=power",
 ];
-/// The disk that is measured.
+/// Setting of the disk that is measured.
 const DISK: &str = "disk=ext4";
-/// Seconds of a run.
+/// Duration of a run, seconds.
 const SECONDS: f64 = 5.0;
-/// Writes a second with a disk of its own, over those without, that are asked for.
+/// Asked bound: writes a second with a disk of its own over those without.
 const LEAST: f64 = 0.8;
-/// What `statfs` says of ext4.
+/// Number of ext4 in the answer of `statfs`.
 const EXT4: i64 = 0xEF53;
 
 pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
@@ -54,7 +55,7 @@ pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
     Ok(Section { name: "disk", text })
 }
 
-/// Thousand inserts a second.
+/// Measures inserts, thousands a second.
 fn writes(testbed: &str, options: &Options) -> Result<f64, StepFailure> {
     let out = root().join("target/bench/disk");
     let mut command = kvdyno::command(&out, &[]);

@@ -1,8 +1,8 @@
-//! `cargo xtask instructions`: how many instructions an operation takes in the worker's thread, counted
-//! by valgrind, beside the figures that were accepted last. Counts do not depend on what else the
-//! machine does, over the wire little, so a regression shows where times would not. They depend on the profile, each of which has
-//! accepted figures of its own, and on the compiler: where that differs from the one of the accepted figures,
-//! the bound is wider.
+//! `cargo xtask instructions`: counts with valgrind how many instructions an operation takes in the worker's thread,
+//! and compares them with the figures that were accepted last. Counts do not depend on what else the machine does,
+//! over the wire only a little, so a regression shows where times would not show it. They depend on the profile, each
+//! of which has accepted figures of its own, and on the compiler: if that differs from the one of the accepted
+//! figures, the bound is wider.
 
 use std::collections::BTreeMap;
 use std::fs::read_to_string;
@@ -20,31 +20,31 @@ use crate::steps::{self, StepFailure, root};
 
 /// Share by which a figure may rise above the accepted one.
 const ALLOWED: f64 = 0.05;
-/// The same where the compiler is another one, and over the wire, where it depends on when the server answers, too.
+/// The same with another compiler, and over the wire, where a figure also depends on when the server answers.
 const ALLOWED_BY_ANOTHER: f64 = 0.25;
-/// Agents that own the records: what drawing takes is the difference for each more of them.
+/// Numbers of agents that own the records: the cost of drawing is the difference for each further agent.
 const AGENTS: [u64; 2] = [2, 6];
-/// By how much an operation over the wire may take more of one of several agents than of a single process.
+/// Share by which an operation over the wire may take more of one of several agents than of a single process.
 const AS_ALONE: f64 = 0.05;
-/// The accepted figures.
+/// Path of the file of accepted figures.
 const ACCEPTED: &str = "xtask/src/bench/instructions.json";
 
-/// A load whose operations are counted.
+/// Load whose operations are counted.
 struct Load {
     name: &'static str,
-    /// The figure of what one of several agents carries out, without what it takes to draw those of the others; a store
-    /// of records in this process would have fewer of them there.
+    /// Name of the figure for an operation that one of several agents carries out, without the drawing of the others'
+    /// operations; `None` if that is not counted. A store of records in this process would have fewer of them there.
     of_agent: Option<&'static str>,
-    /// A URL, or the testbed of a server.
+    /// URL of the store, or the testbed of a server.
     store: &'static str,
-    /// Of each 1,000 operations so many are updates, the others gets.
+    /// Updates in each 1,000 operations; the others are gets.
     updates: u16,
     verify: bool,
-    /// Operations of the shorter run and of the longer: what both do but once cancels out.
+    /// Operations of the shorter run and of the longer: what both do only once cancels out.
     operations: [u64; 2],
 }
 
-/// Operations of loads that take some hundreds of instructions each.
+/// Numbers of operations for loads that take some hundreds of instructions each.
 const MANY: [u64; 2] = [20_000, 120_000];
 
 const LOADS: [Load; 5] = [
@@ -90,11 +90,11 @@ const LOADS: [Load; 5] = [
     },
 ];
 
-/// The figures of a server over loopback: in one process, and by one of several agents.
+/// Names of the figures of a server over loopback: in one process, and by one of several agents.
 const OVER_THE_WIRE: [&str; 2] =
     ["redis: half gets, half updates", "redis: half of each, by one of several agents"];
 
-/// What to do with the figures.
+/// Options of `cargo xtask instructions`.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Options {
     /// Accept the figures found
@@ -106,13 +106,13 @@ pub struct Options {
     profile: BuildProfile,
 }
 
-/// A profile of `Cargo.toml` that users have.
+/// Build profile of `Cargo.toml` that users have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum BuildProfile {
-    /// Of those who try kvdyno.
+    /// Profile of users who try kvdyno.
     Release,
-    /// Of packages and benchmarks.
+    /// Profile of packages and benchmarks.
     Dist,
 }
 
@@ -125,13 +125,13 @@ impl BuildProfile {
     }
 }
 
-/// The accepted figures of each profile.
+/// Accepted figures of each profile.
 type Accepted = BTreeMap<BuildProfile, Figures>;
 
-/// Figures and what they were taken with.
+/// Figures, with the conditions under which they were taken.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Figures {
-    /// The compiler.
+    /// Version of the compiler.
     conditions: String,
     /// Instructions for each operation, by load.
     #[serde(rename = "instructions")]
@@ -141,7 +141,7 @@ struct Figures {
 /// Builds the benchmark, counts, and compares with the accepted figures.
 ///
 /// # Errors
-/// If a figure rose by more than 5 %, or if valgrind or the benchmark could not be run.
+/// If a figure rose by more than its bound, or if valgrind or the benchmark could not be run.
 pub fn instructions(options: Options) -> Result<(), StepFailure> {
     servers::ensure_valgrind()?;
     let program = program(options.profile)?;
@@ -177,18 +177,18 @@ pub fn instructions(options: Options) -> Result<(), StepFailure> {
     judge_agents(&found)
 }
 
-/// What the file of accepted figures holds.
+/// Reads the file of accepted figures.
 fn accepted(text: &str) -> Result<Accepted, StepFailure> {
     serde_json::from_str(text)
         .map_err(|error| StepFailure::Found(format!("{ACCEPTED} holds no figures: {error}")))
 }
 
-/// `crates/stores/benches/hot_path.rs` as [`steps::BY_DIST`] builds it.
+/// Builds `crates/stores/benches/hot_path.rs` like [`steps::BY_DIST`]. Returns the program.
 pub(super) fn hot_path() -> Result<PathBuf, StepFailure> {
     program(BuildProfile::Dist)
 }
 
-/// Builds `crates/stores/benches/hot_path.rs` by this profile, and tells where it is.
+/// Builds `crates/stores/benches/hot_path.rs` by this profile. Returns the path of the program.
 fn program(profile: BuildProfile) -> Result<PathBuf, StepFailure> {
     let mut cargo = steps::cargo();
     cargo.args([
@@ -208,7 +208,7 @@ fn program(profile: BuildProfile) -> Result<PathBuf, StepFailure> {
     path.ok_or_else(|| StepFailure::Found("cargo did not tell where hot_path is".to_owned()))
 }
 
-/// Instructions for each operation that one of so many owners carries out, with what it draws for that.
+/// Counts the instructions for each operation that one of so many owners carries out, with the drawing for it.
 fn each_operation(program: &Path, url: &str, load: &Load, owners: u64) -> Result<f64, StepFailure> {
     let [few, many] = load.operations.map(|operations| {
         let mut arguments = vec![url.to_owned(), load.updates.to_string(), load.verify.to_string()];
@@ -220,21 +220,22 @@ fn each_operation(program: &Path, url: &str, load: &Load, owners: u64) -> Result
     Ok(more(|counted| counted.instructions) / more(|counted| counted.operations))
 }
 
-/// Of what an operation takes with [`AGENTS`], its own part: each agent more is an operation more that is drawn.
+/// Returns the own part of an operation's instructions with the two numbers of [`AGENTS`]: each further agent is one
+/// more operation that is drawn.
 fn carried_out([few, many]: [f64; 2]) -> f64 {
     let draws = (many - few) / (AGENTS[1] - AGENTS[0]) as f64;
     few - draws * (AGENTS[0] - 1) as f64
 }
 
-/// What a run of the load did.
+/// Totals of one run of the load.
 struct Counted {
     instructions: u64,
     operations: u64,
 }
 
-/// Instructions of every thread but the first, which makes the plan and looks after the others: those
-/// that carried the load. Phases follow each other, and valgrind gives a new thread the number of one
-/// that has ended, so none of them is singled out.
+/// Counts the instructions of all threads that carried the load: every thread but the first, which makes the plan and
+/// looks after the others. Phases follow each other, and valgrind gives a new thread the number of one that has
+/// ended, so no single thread is picked.
 fn count(program: &Path, arguments: &[String]) -> Result<Counted, StepFailure> {
     let folder = root().join("target/bench/instructions");
     if folder.exists() {
@@ -255,7 +256,7 @@ fn count(program: &Path, arguments: &[String]) -> Result<Counted, StepFailure> {
     Ok(Counted { instructions, operations })
 }
 
-/// The totals in callgrind's files, one for each thread, added up but for the first thread's.
+/// Adds up the totals in callgrind's files, one for each thread, without the first thread's.
 fn of_workers(folder: &Path) -> Result<Option<u64>, StepFailure> {
     let mut sum = None;
     for entry in std::fs::read_dir(folder).map_err(StepFailure::file(folder))? {
@@ -268,7 +269,7 @@ fn of_workers(folder: &Path) -> Result<Option<u64>, StepFailure> {
     Ok(sum)
 }
 
-/// `None` for the first thread of the process.
+/// Returns the total of a thread; `None` for the first thread of the process.
 fn total(profile: &str) -> Option<u64> {
     if profile.lines().any(|line| line == "thread: 1") {
         return None;
@@ -276,13 +277,13 @@ fn total(profile: &str) -> Option<u64> {
     profile.lines().find_map(|line| line.strip_prefix("totals: ")?.trim().parse().ok())
 }
 
-/// What figures depend on beside kvdyno itself. Valgrind's own processor has no counter that kvdyno
-/// takes for a clock, so that the clock is the same everywhere.
+/// Returns the conditions on which figures depend beside kvdyno itself. Valgrind's own processor has no counter that
+/// kvdyno takes for a clock, so the clock is the same everywhere.
 fn conditions() -> Result<String, StepFailure> {
     Ok(steps::output(Command::new("rustc").arg("--version"))?.trim().to_owned())
 }
 
-/// Shows both, and fails where one rose too far.
+/// Prints both, and fails if a figure rose too far.
 fn judge(found: &Figures, accepted: &Figures) -> Result<(), StepFailure> {
     let same = found.conditions == accepted.conditions;
     let allowed = if same { ALLOWED } else { ALLOWED_BY_ANOTHER };
@@ -315,7 +316,7 @@ fn judge(found: &Figures, accepted: &Figures) -> Result<(), StepFailure> {
     )))
 }
 
-/// Fails where an operation over the wire takes an agent more than a single process.
+/// Fails if an operation over the wire takes an agent more than a single process, beyond the bound.
 fn judge_agents(found: &Figures) -> Result<(), StepFailure> {
     let [alone, agent] = OVER_THE_WIRE.map(|name| found.each.get(name).copied());
     let (Some(alone), Some(agent)) = (alone, agent) else {

@@ -1,4 +1,4 @@
-//! kvdyno as a benchmark subject: by its command line, and by what its result says.
+//! kvdyno as a benchmark subject: its command line, and the figures of its result.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::steps::{self, StepFailure};
 
-/// Base command on the binary of the profile `dist`, writing its result to `out`.
+/// Makes the base command on the binary of the profile `dist`, which writes its result to `out`.
 pub(super) fn command(out: &Path, prefix: &[&str]) -> Command {
     let binary = steps::dist_binary();
     let mut words = prefix.iter();
@@ -24,13 +24,13 @@ pub(super) fn command(out: &Path, prefix: &[&str]) -> Command {
     command
 }
 
-/// What the measured phase of a run did.
+/// Figures of the measured phase of a run.
 pub(super) struct Ran {
     /// Processor time of the whole process while the phase ran, every thread of it.
     pub cpu: Duration,
-    /// Operations.
+    /// Operations started.
     pub operations: u64,
-    /// From its start to its end.
+    /// Wall time from its start to its end.
     pub wall: Duration,
     /// Most memory of the process so far, bytes.
     pub peak_rss: u64,
@@ -39,13 +39,13 @@ pub(super) struct Ran {
 }
 
 impl Ran {
-    /// Processor time for each operation, ns.
+    /// Returns the processor time for each operation, ns.
     pub(super) fn cpu_ns(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e9 / self.operations as f64
     }
 }
 
-/// Runs it and reads what its measured phase did; the folder is emptied first.
+/// Empties the folder, runs the command, and reads the figures of its measured phase.
 pub(super) fn run(out: &Path, command: &mut Command) -> Result<Ran, StepFailure> {
     measured(&result(out, command)?).ok_or_else(|| {
         let path = out.join("result.json");
@@ -53,12 +53,12 @@ pub(super) fn run(out: &Path, command: &mut Command) -> Result<Ran, StepFailure>
     })
 }
 
-/// Runs it and reads its result; the folder is emptied first.
+/// Empties the folder, runs the command, and reads its result.
 pub(super) fn result(out: &Path, command: &mut Command) -> Result<Value, StepFailure> {
     if out.exists() {
         std::fs::remove_dir_all(out).map_err(StepFailure::file(out))?;
     }
-    // What it prints is of no use here: the result says all.
+    // Its output is not needed: the result has all.
     steps::measure(command)?;
     let path = out.join("result.json");
     let text = std::fs::read_to_string(&path).map_err(StepFailure::file(&path))?;
@@ -66,20 +66,20 @@ pub(super) fn result(out: &Path, command: &mut Command) -> Result<Value, StepFai
         .map_err(|error| StepFailure::Found(format!("{} is no JSON: {error}", path.display())))
 }
 
-/// As [`run`]: all that the result says of the measured phase.
+/// Does the same as [`run`], but returns all that the result holds of the measured phase.
 pub(super) fn phase(out: &Path, command: &mut Command) -> Result<Value, StepFailure> {
     let result = result(out, command)?;
     let phase = measured_phase(&result).cloned();
     phase.ok_or_else(|| StepFailure::Found(format!("{} has no phase `run`", out.display())))
 }
 
-/// The phase called `run`: what goes before it loads or warms up, what follows reads back.
+/// Returns the phase called `run`: phases before it load or warm up, those after it read back.
 pub(super) fn measured_phase(result: &Value) -> Option<&Value> {
     let phases = result["runs"].as_array()?.first()?["phases"].as_array()?;
     phases.iter().find(|phase| phase["name"] == "run")
 }
 
-/// What the result says of it.
+/// Returns the figures of the measured phase in a result.
 pub(super) fn measured(result: &Value) -> Option<Ran> {
     let phase = measured_phase(result)?;
     let own = &phase["resources"]["own"];

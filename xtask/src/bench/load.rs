@@ -5,17 +5,17 @@ pub(super) const RECORDS: u64 = 1_000_000;
 /// Connections of every client program.
 pub(super) const CONNECTIONS: u64 = 50;
 
-/// What is asked for.
+/// Mix of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mix {
-    /// Gets.
+    /// Gets only.
     Get,
     /// Gets and updates, half and half.
     Half,
 }
 
 impl Mix {
-    /// For the page.
+    /// Returns the name on the page.
     pub(super) fn name(self) -> &'static str {
         match self {
             Mix::Get => "gets",
@@ -34,7 +34,7 @@ pub(super) struct Load {
     pub requests: u64,
 }
 
-/// Without pipelines and with them.
+/// Loads without pipelines and with them.
 pub(super) const LOADS: [Load; 4] = [
     Load { mix: Mix::Get, pipeline: 1, requests: 300_000 },
     Load { mix: Mix::Half, pipeline: 1, requests: 300_000 },

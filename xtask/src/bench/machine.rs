@@ -1,11 +1,11 @@
-//! What the figures were taken on.
+//! Description of the machine on which the figures were taken.
 
 use std::fs::read_to_string;
 use std::process::Command;
 
 use crate::steps;
 
-/// A line each for machine, system and versions.
+/// Returns a line each for machine, system and versions.
 pub(super) fn describe() -> String {
     let first = |path: &str, key: &str| {
         let text = read_to_string(path).unwrap_or_default();

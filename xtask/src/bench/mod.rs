@@ -1,5 +1,5 @@
-//! `cargo xtask bench`: kvdyno beside the floor and beside its peers, in turns on this machine, and
-//! the figures into docs/PERFORMANCE.md.
+//! `cargo xtask bench`: kvdyno alone, and compared with bare loops over the same engines and servers, in turns on
+//! this machine; writes the figures into docs/PERFORMANCE.md.
 
 mod account;
 mod bare;
@@ -28,7 +28,7 @@ use clap::{Args, ValueEnum};
 use crate::servers;
 use crate::steps::{self, StepFailure};
 
-/// What to run, and how often.
+/// Options of `cargo xtask bench`.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Benchmarks to run; all if none is named
@@ -53,7 +53,7 @@ enum Subject {
     Redis,
     /// The same for Memcached
     Memcached,
-    /// How late requests leave with open arrivals
+    /// Lateness of requests with open arrivals
     Open,
     /// The client's memory over runs of different lengths
     Memory,
@@ -61,29 +61,29 @@ enum Subject {
     Account,
     /// Writes to stores on disks of their own, beside the machine's own file system; as root
     Disk,
-    /// What drawing operations of other agents' records costs
+    /// Cost of drawing operations of other agents' records
     Ownership,
-    /// What a conductor of many agents takes, and how far apart agents begin
+    /// Resources of a conductor of many agents, and time between the begins of agents
     Conductor,
-    /// How soon the page of a run of 24 hours is there, and how much a browser gets
+    /// Time until the page of a run of 24 hours is there, and size of what a browser gets
     View,
-    /// How long a board of 1,000 results takes, and how large its pages are
+    /// Time to make a board of 1,000 results, and size of its pages
     Board,
     /// Random gets from RocksDB, the system's library
     Rocksdb,
 }
 
-/// Testbeds: their servers use the memory that all programs' records take.
+/// Testbed of Redis: its server uses the memory that all programs' records take.
 const REDIS: &str = "redis";
-/// Records of several programs, and nothing evicted.
+/// Testbed of Memcached, with room for records of several programs, so that nothing is evicted.
 const MEMCACHED: &str = "memcached?memory=4GiB";
 
-/// What a benchmark found, ready for the page.
+/// Findings of a benchmark, ready for the page.
 #[derive(Clone)]
 pub(crate) struct Section {
     /// Name of its place on the page.
     pub name: &'static str,
-    /// Markdown.
+    /// Text as Markdown.
     pub text: String,
 }
 
@@ -121,7 +121,7 @@ pub fn bench(options: &Options) -> Result<(), StepFailure> {
         };
         println!("\n{}", section.text);
         if options.scale == 1.0 {
-            // At once: a later benchmark that fails loses nothing of this one.
+            // The page is written at once: a later benchmark that fails loses nothing of this one.
             page::write(&steps::root().join("docs/PERFORMANCE.md"), &[machine.clone(), section])?;
         }
     }
@@ -132,7 +132,7 @@ pub fn bench(options: &Options) -> Result<(), StepFailure> {
 }
 
 impl Subject {
-    /// Whether servers from elsewhere are measured, which may have to be installed.
+    /// Returns true if the benchmark measures servers of other projects, which may have to be installed.
     fn needs_servers(self) -> bool {
         use Subject::{Conductor, Disk, Memcached, Ownership, Redis};
         matches!(self, Conductor | Disk | Memcached | Ownership | Redis)
@@ -149,7 +149,7 @@ impl Options {
         Ok(())
     }
 
-    /// This many requests at the scale asked for.
+    /// Returns this many requests at the scale asked for.
     fn scaled(&self, requests: u64) -> u64 {
         ((requests as f64 * self.scale) as u64).max(1)
     }

@@ -1,4 +1,4 @@
-//! The load loop alone: a store that answers at once shows what everything around a store costs.
+//! The load loop alone: a store that answers at once shows the cost of everything around a store.
 
 use super::pairs::Median;
 use super::{Options, Section, kvdyno};
@@ -7,7 +7,7 @@ use crate::steps::{StepFailure, root};
 /// Requests of each client.
 const REQUESTS: u64 = 20_000_000;
 
-/// What is run, and what must come of it.
+/// A load, with the bound asked of it.
 struct Load {
     name: &'static str,
     /// Records hit at random.
@@ -17,17 +17,17 @@ struct Load {
     asked: Asked,
 }
 
-/// What must come of it.
+/// Bound that is asked of a load.
 enum Asked {
-    /// So many million operations a second for each core.
+    /// At least so many million operations a second for each core.
     Rate(f64),
     /// At most so much more time for each operation than the verified load of 1 million records.
     Slowdown(f64),
-    /// Together at least so many times what that load gives.
+    /// Together at least so many times the rate of that load.
     Speedup(f64),
 }
 
-/// The second is what the later ones are measured by.
+/// Loads; the later ones are compared with the second.
 const LOADS: [Load; 4] = [
     Load {
         name: "verification off",
@@ -60,7 +60,7 @@ const LOADS: [Load; 4] = [
 ];
 
 pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
-    // In turns, so that what changes on the machine meets all of them.
+    // In turns, so that a change on the machine affects all of them.
     let mut each = LOADS.map(|_| Vec::new());
     for pass in 0..options.pairs {
         for (load, each) in LOADS.iter().zip(&mut each) {

@@ -1,4 +1,4 @@
-//! Open arrivals: how late requests leave, whether the asked rate is reached, and what waiting costs, for
+//! Open arrivals: lateness of requests, the share of the asked rate that is reached, and the cost of waiting, for
 //! each way of waiting.
 
 use kvdyno_testbed::{Deployment, Testbed};
@@ -8,22 +8,22 @@ use super::pairs::Median;
 use super::{Options, Section, kvdyno};
 use crate::steps::{StepFailure, root};
 
-/// Requests a second against a store that answers at once.
+/// Rate against a store that answers at once, requests a second.
 const NULL_RATE: f64 = 100_000.0;
-/// Share of what closed clients reach, for a server.
+/// Rate against a server, as a share of what closed clients reach.
 const SHARE: f64 = 0.5;
-/// Seconds of each run.
+/// Duration of each run, seconds.
 const SECONDS: u32 = 5;
 const CONNECTIONS: u32 = 50;
 const PACES: [&str; 3] = ["both", "spin", "timer"];
 
-/// What one run tells.
+/// Figures of one run.
 struct Sent {
     /// Lateness, median and 99th percentile, µs.
     late: [f64; 2],
-    /// Requests started beside those that were due, %.
+    /// Requests started over those that were due, %.
     started: f64,
-    /// Of one processor, working and spinning, %.
+    /// Share of one processor, working and spinning, %.
     busy: f64,
     spun: f64,
 }

@@ -1,5 +1,5 @@
-//! What it costs that each agent draws every operation and passes over those of the others' records: beside the client's
-//! whole processor time for an operation on a server over the wire.
+//! Cost of drawing: each agent draws every operation and passes over those of the others' records. Compared with the
+//! client's whole processor time for an operation on a server over the wire.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,11 +11,11 @@ use super::target::Target;
 use super::{Options, REDIS, Section, child, instructions, kvdyno};
 use crate::steps::{StepFailure, root};
 
-/// Agents that carry one load.
+/// Numbers of agents that carry one load.
 const AGENTS: [u64; 5] = [1, 2, 4, 8, 16];
-/// Operations that one of them carries out, in the shorter run and in the longer: what both do but once cancels out.
+/// Operations that one agent carries out, in the shorter run and in the longer: what both do only once cancels out.
 const OWN: [u64; 2] = [200_000, 1_200_000];
-/// Share of the client's processor time that is asked for at most, at 16 agents.
+/// Largest asked share of the client's processor time at 16 agents, %.
 const MOST: f64 = 10.0;
 const RECORDS: u64 = 100_000;
 /// Requests in flight on a connection, and requests of a run over the wire.
@@ -44,7 +44,7 @@ pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
     Ok(Section { name: "ownership", text: told(&loops, &wires, &busiest) })
 }
 
-/// Processor time of the whole process for each operation carried out by one of so many agents, ns.
+/// Measures the processor time of the whole process for each operation carried out by one of so many agents, ns.
 fn each(program: &Path, agents: u64, options: &Options) -> Result<f64, StepFailure> {
     let mut took = [(0.0, 0.0); 2];
     for (own, took) in OWN.into_iter().zip(&mut took) {
@@ -69,7 +69,7 @@ fn over_the_wire(out: &Path, target: &Target, more: &[&str]) -> Command {
     command
 }
 
-/// The busiest agent's share of the operations beside that of one of equals, where few keys are asked for most.
+/// Returns the busiest agent's share of the operations, compared with an equal share, when few keys get most requests.
 fn busiest(
     out: &Path,
     target: &Target,

@@ -21,7 +21,7 @@ pub(crate) fn write(path: &Path, sections: &[Section]) -> Result<(), StepFailure
     Ok(())
 }
 
-/// What is between `<!-- bench:NAME -->` and the next `<!-- end -->`.
+/// Returns the text between `<!-- bench:NAME -->` and the next `<!-- end -->`.
 pub(crate) fn section<'a>(page: &'a str, name: &str) -> Option<&'a str> {
     span(page, name).map(|(from, to)| &page[from..to])
 }
@@ -32,7 +32,7 @@ fn span(page: &str, name: &str) -> Option<(usize, usize)> {
     Some((from, from + page[from..].find("<!-- end -->")?))
 }
 
-/// The page with `text` in the place of a section.
+/// Returns the page with `text` in the place of a section.
 fn replaced(page: &str, name: &str, text: &str) -> Option<String> {
     let (from, to) = span(page, name)?;
     Some(format!("{}{}\n{}", &page[..from], text.trim_end(), &page[to..]))

@@ -1,28 +1,28 @@
-//! Two programs in turns, so that what changes on the machine meets both; and what the ratios of the
-//! pairs come to, with an interval that assumes nothing about their distribution.
+//! Two programs in turns, so that a change on the machine affects both; and the ratios of the pairs, with an interval
+//! that assumes nothing about their distribution.
 
 use std::fmt;
 
 use crate::steps::StepFailure;
 
-/// Probability that an interval holds the true median, at least.
+/// Lowest probability that an interval holds the true median.
 const CONFIDENCE: f64 = 0.95;
 
-/// Median of some figures, and between which of them the true one lies.
+/// Median of some figures, with the interval in which the true one lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Median {
     /// Middle figure.
     pub value: f64,
     /// Two-sided 95 % interval; `None` with fewer than six figures, which do not carry one.
     pub interval: Option<(f64, f64)>,
-    /// How many figures.
+    /// Number of figures.
     pub count: usize,
 }
 
 impl Median {
-    /// By order statistics: the true median lies between the k-th smallest and the k-th largest
-    /// figure with a probability that the binomial distribution gives (David and Nagaraja, Order
-    /// Statistics, 2003, section 7.1).
+    /// Computes it by order statistics: the true median lies between the k-th smallest and the k-th largest figure
+    /// with a probability that the binomial distribution gives (David and Nagaraja, Order Statistics, 2003, section
+    /// 7.1).
     pub(super) fn of(figures: &[f64]) -> Median {
         let mut sorted = figures.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -47,7 +47,7 @@ impl fmt::Display for Median {
     }
 }
 
-/// Rank, from 0, of the innermost figure from each end whose interval still has the confidence.
+/// Returns the rank, zero-based, of the innermost figure from each end whose interval still has the confidence.
 fn outer_rank(count: usize) -> Option<usize> {
     let allowed = (1.0 - CONFIDENCE) / 2.0;
     // Probability that at most `rank` of `count` figures fall on one side of the median.
@@ -68,9 +68,9 @@ fn outer_rank(count: usize) -> Option<usize> {
 /// Figures of both programs, pair by pair.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
-    /// The first one's, which is kvdyno's.
+    /// Figures of the first program, kvdyno.
     pub ours: Vec<f64>,
-    /// The second one's.
+    /// Figures of the second program.
     pub theirs: Vec<f64>,
 }
 
@@ -99,7 +99,7 @@ impl Pairs {
         Ok(pairs)
     }
 
-    /// Ours over theirs.
+    /// Returns the median of our figures over theirs.
     pub(super) fn ratio(&self) -> Median {
         let ratios: Vec<_> = self.ours.iter().zip(&self.theirs).map(|(a, b)| a / b).collect();
         Median::of(&ratios)

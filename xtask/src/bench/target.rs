@@ -1,5 +1,4 @@
-//! A server that keeps to one half of the processors, with the other half for the clients that are
-//! measured against it.
+//! A server that keeps to one half of the processors; the other half is for the clients that are measured against it.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -18,7 +17,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Starts a testbed by the words that ask for it, such as `memcached?memory=4GiB`.
+    /// Starts the testbed that these words name, such as `memcached?memory=4GiB`.
     pub(super) fn start(words: &str, records: u64) -> Result<Target, StepFailure> {
         let separator = if words.contains('?') { '&' } else { '?' };
         let mut deployment = Deployment::up(&format!("{words}{separator}pin=servers"))?;
@@ -29,34 +28,34 @@ impl Target {
         Ok(Target { deployment, description, address, records })
     }
 
-    /// URL that kvdyno reaches it by.
+    /// Returns the URL by which kvdyno reaches it.
     pub(super) fn url(&self) -> &str {
         self.deployment.url()
     }
 
-    /// Where it listens.
+    /// Returns the address at which it listens.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Records of each program; each has its own.
+    /// Returns the number of records of each program; each has its own.
     pub(super) fn records(&self) -> u64 {
         self.records
     }
 
-    /// A command that keeps to the clients' processors.
+    /// Makes a command that keeps to the clients' processors.
     pub(super) fn client(&self, program: &Path) -> Command {
         let mut command = Command::new("taskset");
         command.arg("-c").arg(self.client_cpus()).arg(program);
         command
     }
 
-    /// The clients' processors, as taskset wants them.
+    /// Returns the clients' processors, as taskset takes them.
     pub(super) fn client_cpus(&self) -> String {
         listed(self.clients())
     }
 
-    /// What it is and where it runs.
+    /// Describes the server and its processors.
     pub(super) fn describe(&self) -> String {
         let Description { kind, version, pinned, .. } = &self.description;
         let version = version.as_deref().unwrap_or("of unknown version");
@@ -73,7 +72,7 @@ impl Target {
     }
 }
 
-/// Numbers as taskset wants them.
+/// Lists numbers as taskset takes them.
 fn listed(numbers: &[usize]) -> String {
     numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }

@@ -1,5 +1,5 @@
-//! How soon the page of a long run is there, and how much a browser gets: a day of five kinds of operation on ten nodes,
-//! made of a few seconds that were measured, told again and again.
+//! Time until the page of a long run is there, and size of what a browser gets: a day of five kinds of operation on
+//! ten nodes, made of a few measured seconds, repeated again and again.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use super::{Options, Section, kvdyno};
 use crate::steps::{self, StepFailure, root};
 
-/// What is measured: five kinds, each by both clocks.
+/// Options of the measured load: five kinds, each by both clocks.
 const LOAD: &str = "--records 2000 --mix get=50,update=30,read-modify-write=10,put-get=5,get-absent=5 --rate 2k/s \
                     --duration 10s --clients 20 --set warmup=false";
-/// Seconds of the run that is made of it.
+/// Duration of the run that is made of it, seconds.
 const DAY: u64 = 24 * 60 * 60;
-/// Nodes that use as much as kvdyno did.
+/// Number of nodes that use as much as kvdyno did.
 const NODES: usize = 10;
-/// What is asked for: s of processor time, MB.
+/// Asked bounds: seconds of processor time, MB.
 const MOST: (f64, f64) = (10.0, 4.0);
 
 pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
@@ -51,7 +51,7 @@ pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
     Ok(Section { name: "view", text })
 }
 
-/// What a browser that opens the page meets.
+/// Figures of a browser's opening of the page.
 struct Seen {
     cpu: Duration,
     wall: Duration,
@@ -61,7 +61,7 @@ struct Seen {
     peak_rss: u64,
 }
 
-/// A server that is ended with this.
+/// Server that is ended when this is dropped.
 struct Serving(Child);
 
 impl Drop for Serving {
@@ -99,7 +99,7 @@ impl Seen {
     }
 }
 
-/// The answer to a request: of a stream its first message.
+/// Returns the answer to a request: of a stream its first message.
 fn ask(host: &str, target: &str, cookie: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(host)?;
     write!(stream, "GET {target} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\n\r\n")?;
@@ -117,7 +117,7 @@ fn ask(host: &str, target: &str, cookie: &str) -> std::io::Result<String> {
     Ok(answer)
 }
 
-/// Processor time of a process and its most memory, bytes (proc(5): `schedstat` of each thread is in ns).
+/// Returns the processor time of a process and its most memory, bytes (proc(5): `schedstat` of each thread is in ns).
 fn used(pid: u32) -> Option<(Duration, u64)> {
     let ticks = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields: Vec<&str> = ticks.rsplit_once(") ")?.1.split(' ').collect();
@@ -125,11 +125,11 @@ fn used(pid: u32) -> Option<(Duration, u64)> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let peak: u64 = peak.split_ascii_whitespace().next()?.parse().ok()?;
-    // Linux tells it in hundredths of a second, whatever its own tick is.
+    // Linux reports it in hundredths of a second, whatever its own tick is.
     Some((Duration::from_millis(ticks * 10), peak << 10))
 }
 
-/// Makes a result of `seconds` out of one that took a few: its intervals are told again and again.
+/// Makes a result of `seconds` out of one of a few seconds: its intervals are repeated again and again.
 fn prolong(short: &Path, long: &Path, seconds: u64) -> Result<(), StepFailure> {
     fs::create_dir_all(long).map_err(StepFailure::file(long))?;
     let copied = fs::copy(short.join("result.json"), long.join("result.json"));
@@ -158,7 +158,7 @@ fn prolong(short: &Path, long: &Path, seconds: u64) -> Result<(), StepFailure> {
     })
 }
 
-/// The time in a cell, so many seconds later.
+/// Moves the time in a cell by so many seconds.
 fn later(cells: &mut [String], place: usize, seconds: u64) {
     if let Some(cell) = cells.get_mut(place)
         && let Ok(time) = cell.parse::<f64>()
@@ -167,8 +167,8 @@ fn later(cells: &mut [String], place: usize, seconds: u64) {
     }
 }
 
-/// Writes the lines of the phase `run` again and again, each time as many seconds later as the phase is long. What comes
-/// before them is written once.
+/// Writes the lines of the phase `run` again and again, each time as many seconds later as the phase is long. The
+/// lines before them are written once.
 fn again(
     short: &Path,
     long: &Path,

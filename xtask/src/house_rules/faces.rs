@@ -1,15 +1,15 @@
-//! A crate's face is one short file: which modules and names it hands out, each group of them under a line
-//! that says what they are. Whoever comes new reads it first.
+//! A crate's face is one short file: the modules and names that it hands out, each group of them under a line that
+//! says what they are. A newcomer reads it first.
 
 use std::path::Path;
 
 use super::{Breach, breach};
 
-/// How a line of a face begins, and the lines inside a longer `pub use`.
+/// Begins of lines that a face may have, those inside a longer `pub use` included.
 const BEGINS: [&str; 8] =
     ["//", "#[", "mod ", "pub mod ", "pub use ", "extern crate ", "    ", "}"];
 
-/// What is wrong with the root of a library; nothing with other files.
+/// Finds what is wrong with the root of a library; nothing in other files.
 pub(super) fn in_root(file: &Path, text: &str) -> Vec<Breach> {
     if !file.ends_with("src/lib.rs") || file.starts_with("fuzz") {
         return Vec::new();

@@ -1,25 +1,25 @@
-//! The modules of one crate, read from its sources: which file holds which, what each defines, and
-//! which paths it names. Paths are followed through re-exports to the file that defines the thing.
+//! The modules of one crate, read from its sources: the file of each, what each defines, and the paths that it names.
+//! Paths are followed through re-exports to the file that defines the thing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::tokens::{Token, closed, tokens};
 
-/// Re-exports of re-exports that are followed.
+/// Most re-exports of re-exports that are followed.
 const STEPS_MOST: usize = 16;
 const TYPES: [&str; 5] = ["struct", "enum", "trait", "union", "type"];
 const OTHERS: [&str; 3] = ["fn", "const", "static"];
 
-/// What the rules ask of a module.
+/// A module, as far as the rules need it.
 #[derive(Debug, Default)]
 pub(super) struct Module {
     pub file: PathBuf,
-    /// Of the file, from the crate's root.
+    /// Path of the module from the crate's root.
     pub path: Vec<String>,
     parent: usize,
     children: BTreeMap<String, usize>,
-    /// Names that `use` brings, and what they stand for.
+    /// Names that `use` brings, each with the path that it stands for.
     names: BTreeMap<String, Vec<String>>,
     globs: Vec<Vec<String>>,
     items: Vec<String>,
@@ -43,7 +43,7 @@ impl Crate {
         read
     }
 
-    /// Adds a module of a file of its own, and all below it.
+    /// Adds a module of a file of its own, and all below it. Returns its index.
     fn add(&mut self, module: Module, sources: &BTreeMap<&Path, &str>) -> usize {
         let index = self.modules.len();
         let text = sources.get(module.file.as_path()).copied().unwrap_or_default();
@@ -54,7 +54,7 @@ impl Crate {
 
     fn fill(&mut self, index: usize, code: &[Token<'_>], sources: &BTreeMap<&Path, &str>) {
         let mut at = 0;
-        // Braces that are open: what functions and traits define inside is theirs.
+        // Open braces: items inside functions and traits are theirs.
         let mut depth = 0;
         while at < code.len() {
             at = match code[at..] {
@@ -108,7 +108,7 @@ impl Crate {
         Module { path, file, parent, ..Module::default() }
     }
 
-    /// The file of the module `name` that `parent` declares.
+    /// Returns the file of the module `name` that `parent` declares.
     fn file_of(
         &self,
         parent: usize,
@@ -126,13 +126,13 @@ impl Crate {
             .find(|file| sources.contains_key(file.as_path()))
     }
 
-    /// The module that defines what `path`, written in the module `from`, leads to; none if it is of
-    /// another crate.
+    /// Returns the module that defines the end of `path`, written in the module `from`; `None` if it is of another
+    /// crate.
     pub(super) fn definer(&self, from: usize, path: &[String]) -> Option<usize> {
         self.follow(from, path, STEPS_MOST).map(|(module, _)| module)
     }
 
-    /// Where a path ends, and whether at a module (else at something that the module defines).
+    /// Follows a path. Returns its end, and true if that is a module (else it is an item that the module defines).
     fn follow(&self, from: usize, path: &[String], steps: usize) -> Option<(usize, bool)> {
         let (first, mut rest) = path.split_first()?;
         let mut at = match first.as_str() {
@@ -163,7 +163,7 @@ impl Crate {
         Some((at, true))
     }
 
-    /// What a name means inside a module.
+    /// Looks up a name inside a module, with the result of [`Crate::follow`].
     fn inside(&self, at: usize, name: &str, steps: usize) -> Option<(usize, bool)> {
         let module = &self.modules[at];
         if let Some(child) = module.children.get(name) {
@@ -174,7 +174,7 @@ impl Crate {
         }
         let steps = steps.checked_sub(1)?;
         if let Some(path) = module.names.get(name) {
-            // `use a::a` in the module that has no `a`: of another crate.
+            // `use a::a` in the module that has no `a`: a path of another crate.
             return (path.first().map(String::as_str) != Some(name))
                 .then(|| self.follow(at, path, steps))?;
         }
@@ -194,7 +194,7 @@ impl Module {
         }
     }
 
-    /// Reads a path of the code; answers where it ends.
+    /// Reads a path of the code. Returns where it ends.
     fn mention(&mut self, code: &[Token<'_>], mut at: usize) -> usize {
         let mut path = Vec::new();
         while let Some(Token::Word(word)) = code.get(at) {
@@ -209,7 +209,7 @@ impl Module {
         at
     }
 
-    /// Reads what stands after `use`, or a part of it in braces; answers where it ends.
+    /// Reads what stands after `use`, or a part of it in braces. Returns where it ends.
     fn import(&mut self, code: &[Token<'_>], mut at: usize, before: &[String]) -> usize {
         let mut path = before.to_vec();
         while let Some(token) = code.get(at) {
@@ -230,7 +230,7 @@ impl Module {
                 }
                 Token::Sign('{') => {
                     let end = closed(code, at - 1);
-                    // Past the comma after each.
+                    // Goes on past the comma after each.
                     while at < end - 1 {
                         at = self.import(code, at, &path) + 1;
                     }

@@ -1,5 +1,6 @@
-//! Profiles of the build: one that inherits from another takes over what that one says of single packages, though its own
-//! first lines say otherwise. A profile that is to optimise everything would not, and nothing shows it but slowness.
+//! Profiles of the build: a profile that inherits from another takes over the other's settings of single packages,
+//! though its own first lines say otherwise. A profile that is meant to optimise everything would not, and only
+//! slowness would show it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,7 +12,7 @@ use super::{Breach, breach};
 /// Engines that live in the process in every build.
 const ENGINES: [&str; 3] = ["fjall", "heed", "redb"];
 
-/// Needs only what builds it.
+/// Package whose dependencies only build it.
 const BUILT_BY_OTHERS: &str = "lmdb-master-sys";
 
 /// Crates of the workspace that an operation passes through.
@@ -20,7 +21,8 @@ const LOOP: [&str; 2] = ["kvdyno-core", "kvdyno-stores"];
 /// Most packages that `release` may leave without optimisation.
 const MOST_COLD: usize = 15;
 
-/// What engines name and no read or write passes through: declarations and macros, other systems, and what they do once.
+/// Packages that engines name and that no read or write passes through: declarations and macros, other systems, and
+/// what engines do once.
 const ASIDE: [&str; 11] = [
     "bitflags",
     "cfg-if",
@@ -35,10 +37,11 @@ const ASIDE: [&str; 11] = [
     "windows-link",
 ];
 
-/// How much something is optimised.
+/// Key of the level of optimisation.
 const LEVEL: &str = "opt-level";
 
-/// Packages that a profile of a workspace's manifest optimises otherwise than it says of all, without saying so itself.
+/// Finds packages that a profile of a workspace's manifest optimises differently from the rest, without saying so
+/// itself.
 pub(super) fn in_manifest(file: &Path, text: &str) -> Vec<Breach> {
     let manifest: Table = match text.parse() {
         Ok(manifest) => manifest,
@@ -99,7 +102,7 @@ pub(super) fn of_engines(file: &Path, manifest: &str, lock: &str) -> Vec<Breach>
     passed.chain(long).map(|what| breach(file, 0, what)).collect()
 }
 
-/// What each package of a lock file needs, all versions of it together.
+/// Returns the dependencies of each package of a lock file, all versions of it together.
 fn needs(lock: &Table) -> BTreeMap<&str, Vec<&str>> {
     let mut needs = BTreeMap::<&str, Vec<&str>>::new();
     for package in lock.get("package").and_then(Value::as_array).into_iter().flatten() {
@@ -111,7 +114,7 @@ fn needs(lock: &Table) -> BTreeMap<&str, Vec<&str>> {
     needs
 }
 
-/// What a profile says of single packages.
+/// Returns a profile's settings of single packages.
 fn packages(profile: &Value) -> Table {
     profile.get("package").and_then(Value::as_table).cloned().unwrap_or_default()
 }

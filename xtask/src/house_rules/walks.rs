@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::{Breach, breach};
 
-/// Lines of a walk at most, headings and blanks apart.
+/// Most lines of a walk, without headings and blanks.
 const LINES_MOST: usize = 14;
 
-/// What is wrong with the page; nothing with other files. `rust`: every file of Rust.
+/// Finds what is wrong with the page; nothing in other files. `rust`: every file of Rust.
 pub(super) fn in_page(file: &Path, text: &str, rust: &[(PathBuf, String)]) -> Vec<Breach> {
     if !file.ends_with("docs/ARCHITECTURE.md") {
         return Vec::new();
@@ -23,7 +23,7 @@ pub(super) fn in_page(file: &Path, text: &str, rust: &[(PathBuf, String)]) -> Ve
         } else if heading.starts_with("The walk") && !line.is_empty() {
             *walks.entry(heading).or_default() += 1;
         }
-        // What stands between two backticks.
+        // Names stand between two backticks.
         for name in line.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs")) {
             if !rust.iter().any(|(known, _)| known.ends_with(name)) {
                 breaches.push(breach(file, index + 1, format!("no file ends in {name}")));

@@ -1,4 +1,4 @@
-//! Which tests run together, and which are left out of the quick run.
+//! Groups of tests: which run together, and which are left out of the quick run.
 
 /// A group of tests that run together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(of("kvdyno-fuzz test mutated_inputs", "redis_reply"), Group::MutatedInputs);
     }
 
-    /// A name that no test has any more would leave a test out, or in, without a word.
+    /// A name that no test has any more would silently leave a test out, or in.
     #[test]
     fn tests_that_are_treated_apart_are_there() {
         for (program, test) in LONG.into_iter().chain(MEASURING) {

@@ -1,5 +1,5 @@
-//! `cargo xtask test`: every test, built once with every feature, then run in stages: tests that wait for servers and clients
-//! six at a time, tests that measure alone, mutated inputs. `--quick` builds what a user builds and needs no server.
+//! `cargo xtask test`: every test, built once with every feature, then run in stages: tests that wait for servers and
+//! clients six at a time, tests that measure alone, mutated inputs. `--quick` builds what a user builds and needs no server.
 
 pub mod features;
 pub mod groups;
@@ -21,7 +21,7 @@ use programs::{Program, ProgramBuild};
 use running::{Concurrency, ProgramRun};
 use stages::{Done, Stage};
 
-/// How much is run, and what is told of it.
+/// Options of `cargo xtask test`.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Only short tests, which need no server; installs nothing
@@ -79,7 +79,7 @@ pub fn test(options: &Options) -> Result<(), StepFailure> {
     result
 }
 
-/// The examples in documentation, which cargo alone can run.
+/// Makes the command that tests the examples in documentation, which cargo alone can run.
 fn examples(build: &ProgramBuild) -> std::process::Command {
     let mut cargo = steps::cargo();
     cargo.args(["test", "--quiet", "--workspace", "--doc"]).args(build.arguments());
@@ -124,7 +124,7 @@ impl Chosen<'_> {
     }
 }
 
-/// Runs those tests that are of this group. What waits runs six at a time: fewer leave the processors idle.
+/// Runs the tests of this group. Tests that wait run six at a time: fewer leave the processors idle.
 fn carry(
     programs: &[(&Program, Vec<String>)],
     group: Group,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::features;
 use crate::steps::{self, StepFailure};
 
-/// What to build tests of.
+/// Selection of what tests are built of.
 #[derive(Debug, Default)]
 pub struct ProgramBuild {
     /// Cargo's arguments besides those that are always the same.
@@ -16,7 +16,7 @@ pub struct ProgramBuild {
 }
 
 impl ProgramBuild {
-    /// All drivers and all tests.
+    /// Selects all drivers and all tests.
     ///
     /// # Errors
     /// If a crate's manifest cannot be read.
@@ -24,7 +24,7 @@ impl ProgramBuild {
         Ok(ProgramBuild { arguments: vec!["--features".to_owned(), features::all()?] })
     }
 
-    /// Cargo's arguments besides those that are always the same.
+    /// Returns cargo's arguments besides those that are always the same.
     #[must_use]
     pub fn arguments(&self) -> &[String] {
         &self.arguments
@@ -61,7 +61,7 @@ pub fn build(build: &ProgramBuild) -> Result<Vec<Program>, StepFailure> {
     Ok(programs)
 }
 
-/// Those that cargo's messages name.
+/// Returns the programs that cargo's messages name.
 fn programs(messages: &str) -> Vec<Program> {
     messages.lines().filter_map(|line| program(&serde_json::from_str(line).ok()?)).collect()
 }
@@ -84,13 +84,13 @@ fn program(message: &Value) -> Option<Program> {
 }
 
 impl Program {
-    /// Package, kind and name.
+    /// Returns package, kind and name.
     #[must_use]
     pub fn title(&self) -> String {
         format!("{} {}", self.package, self.name)
     }
 
-    /// It, to be run as cargo runs it.
+    /// Makes the command that runs it as cargo does.
     #[must_use]
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.path);

@@ -1,5 +1,5 @@
-//! Runs programs of tests side by side: most of them wait for what they have started, and one alone leaves
-//! processors idle.
+//! Runs programs of tests side by side: most of them wait for what they have started, and one alone leaves processors
+//! idle.
 
 use std::io::{self, Read, Seek};
 use std::process::Stdio;
@@ -9,11 +9,11 @@ use std::time::Instant;
 use super::programs::Program;
 use super::times::{self, TestTime};
 
-/// The program with the most to wait for. It is run in as many pieces as programs run at a time, which begin first: the others
-/// fit in behind them, so that no program is left to wait alone.
+/// The program with the most to wait for. It is run in as many pieces as programs run at a time, which begin first:
+/// the others fit in behind them, so that no program waits alone at the end.
 const LONGEST: &str = "kvdyno test it";
 
-/// How programs of tests are run.
+/// Numbers of programs and tests that run at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Concurrency {
     /// Programs that run at a time.
@@ -29,11 +29,11 @@ pub struct Concurrency {
 pub struct ProgramRun {
     /// Package, kind and name.
     pub title: String,
-    /// Whether all tests passed.
+    /// True if all tests passed.
     pub passed: bool,
     /// Tests that passed.
     pub tests: usize,
-    /// The time of each test; none if nobody asked.
+    /// Time of each test; empty if times were not asked for.
     pub times: Vec<TestTime>,
 }
 
@@ -44,7 +44,7 @@ pub fn run(
     tell: &mut dyn FnMut(&str),
 ) -> Vec<ProgramRun> {
     let mut waiting = pieces(parts, concurrency.programs);
-    // Taken from the end.
+    // Pieces are taken from the end.
     waiting.reverse();
     waiting.sort_by_key(|(program, _)| program.title() == LONGEST);
     let waiting = Mutex::new(waiting);
@@ -69,7 +69,8 @@ pub fn run(
     })
 }
 
-/// Cuts the longest program into `count` pieces of about as many tests; the others stay whole, for their tests share servers.
+/// Cuts the longest program into `count` pieces of about as many tests; the others stay whole, for their tests share
+/// servers.
 fn pieces(parts: Vec<(&Program, Vec<String>)>, count: usize) -> Vec<(&Program, Vec<String>)> {
     let cut = |(program, tests): (_, Vec<String>)| {
         let is_longest = Program::title(program) == LONGEST && !tests.is_empty();
@@ -83,7 +84,7 @@ fn pieces(parts: Vec<(&Program, Vec<String>)>, count: usize) -> Vec<(&Program, V
     parts.into_iter().flat_map(cut).collect()
 }
 
-/// Runs one program to its end. What it printed under a heading such as cargo's, and what came of it.
+/// Runs one program to its end. Returns its output under a heading such as cargo's, and its result.
 fn run_one(program: &Program, tests: &[String], concurrency: Concurrency) -> (String, ProgramRun) {
     let begun = Instant::now();
     let (said, passed) = match output(program, tests, concurrency) {
@@ -98,8 +99,8 @@ fn run_one(program: &Program, tests: &[String], concurrency: Concurrency) -> (St
     (text, ProgramRun { title, passed, tests, times })
 }
 
-/// What it prints, errors in their place among the rest, and whether it succeeds. A file takes it: the end of
-/// a pipe comes only when all that the tests started is gone.
+/// Runs a program. Returns its output, errors in their place among the rest, and true if it succeeds. A file takes
+/// the output: the end of a pipe comes only when all that the tests started is gone.
 fn output(
     program: &Program,
     tests: &[String],
@@ -120,7 +121,7 @@ fn output(
     Ok((String::from_utf8_lossy(&said).into_owned(), status.success()))
 }
 
-/// Sum of `test result: ok. 12 passed; …`.
+/// Returns the sum of `test result: ok. 12 passed; …`.
 fn tests_passed(said: &str) -> usize {
     let passed = |line: &str| {
         let (before, _) = line.strip_prefix("test result: ")?.split_once(" passed")?;
@@ -136,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// A script in place of a program of tests.
+    /// Makes a script in the place of a program of tests.
     fn program(folder: &Path, name: &str, script: &str) -> Program {
         let path = folder.join(name);
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -148,7 +149,7 @@ mod tests {
     fn programs_run_side_by_side_the_longest_first_and_what_fails_is_told() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str, script: &str| program(folder.path(), name, script);
-        // Each of the two waits for the other: one after the other they would not end well.
+        // Each of the two waits for the other: one after the other they would fail.
         let wait = "for i in 1 2 3 4 5 6 7 8 9; do test -e there && break; sleep 1; done";
         let mut programs = [
             at("test a", &format!("{wait}; rm there; echo after >&2; exit 3")),

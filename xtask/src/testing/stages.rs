@@ -1,4 +1,4 @@
-//! The stages of the tests: what runs when, what a failure ends, what is said of it.
+//! The stages of the tests: their order, the effect of a failure, and the lines about each.
 
 use std::time::Instant;
 
@@ -15,10 +15,10 @@ pub enum Stage {
     MutatedInputs,
 }
 
-/// All of them, in order.
+/// All stages, in order.
 pub const STAGES: [Stage; 3] = [Stage::Waiting, Stage::Measuring, Stage::MutatedInputs];
 
-/// What came of a stage.
+/// Result of a stage.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// Tests that passed.

@@ -1,11 +1,11 @@
-//! How long each test took, so that a change that makes CI longer is seen.
+//! The time of each test, so that a change that makes CI longer is seen.
 
 /// A test and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestTime {
-    /// Seconds.
+    /// Duration, seconds.
     pub seconds: f64,
-    /// Program and name.
+    /// Program and name of the test.
     pub test: String,
 }
 

@@ -13,7 +13,8 @@ pub struct ViewArguments {
     /// Result folder or its result.json, also of a run that still goes on.
     #[arg(value_name = "RESULT")]
     pub result: PathBuf,
-    /// Serve the page at this address of the machine, with TLS, for viewers on others; without it on loopback.
+    /// Serve the page at this address of this machine, with TLS, for browsers of other machines [default: loopback
+    /// only, without TLS].
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub console_on: Option<String>,
 }
@@ -24,7 +25,7 @@ pub struct BoardArguments {
     /// Result folders, folders of trials, result files, or folders that hold any of them (docs/BOARD.md).
     #[arg(required = true, value_name = "RESULT")]
     pub results: Vec<PathBuf>,
-    /// Folder of the site; what is there of an earlier one is written over.
+    /// Folder of the site; an earlier site there is overwritten.
     #[arg(short, long, value_name = "DIR")]
     pub out: PathBuf,
 }
@@ -35,26 +36,26 @@ pub struct ExportArguments {
     /// Result folder or its result.json.
     #[arg(value_name = "RESULT")]
     pub result: PathBuf,
-    /// For which tool (docs/BOARD.md).
+    /// Format of the export (docs/BOARD.md).
     #[arg(long = "as", value_enum, value_name = "FORMAT")]
     pub format: ExportFormat,
-    /// Which table, of `csv` and `parquet` [default: kinds].
+    /// Table to export, for `csv` and `parquet` [default: kinds].
     #[arg(long, value_enum, value_name = "TABLE")]
     pub table: Option<ExportTable>,
     /// Export figures of phases whose verdict is INVALID, too, marked in their names.
     #[arg(long)]
     pub include_invalid: bool,
-    /// Where to [default: standard output].
+    /// File to write [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
 
-/// Who reads what is exported.
+/// Format of an export, by the tool that reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
     /// Bencher Metric Format.
     Bencher,
-    /// The action github-action-benchmark: figures of which less is better.
+    /// Input of the action github-action-benchmark: figures of which less is better.
     GithubActionBenchmark,
     /// A table as comma-separated values.
     Csv,
@@ -62,7 +63,7 @@ pub enum ExportFormat {
     Parquet,
 }
 
-/// Which table is exported.
+/// Table of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportTable {
     /// A row for each phase, clock and kind of operation.
@@ -74,22 +75,22 @@ pub enum ExportTable {
 /// `kvdyno compare`.
 #[derive(Args, Debug)]
 pub struct CompareArguments {
-    /// Results or folders of trials: the others are compared with the first. If there is
-    /// one only, its other stores are compared with its first store.
+    /// Results or folders of trials: each of the others is compared with the first. With one result only, its other
+    /// stores are compared with its first store.
     #[arg(required = true, value_name = "RESULT")]
     pub results: Vec<PathBuf>,
-    /// End with exit code 1 if this is shown of the second side: 'p99(get) > +5%', 'rate
-    /// < -5%', 'cost > +5%'; may be given several times.
+    /// End with exit code 1 if the comparison shows this of the second side: 'p99(get) > +5%', 'rate < -5%', 'cost >
+    /// +5%'; may be given several times.
     #[arg(long, value_name = "CONDITION", value_parser = conditions)]
     pub fail_on: Vec<Conditions>,
-    /// Say whether both sides meet this, and so whether a difference matters: 'p99(get) < 10ms'; may be
+    /// Say whether both sides meet this condition, and so whether a difference matters: 'p99(get) < 10ms'; may be
     /// given several times.
     #[arg(long, value_name = "CONDITION", value_parser = conditions)]
     pub needs: Vec<Conditions>,
     /// Compare although durability, consistency, data, load or client differ.
     #[arg(long)]
     pub allow_unequal: bool,
-    /// End with exit code 2 for a gate that is too noisy to tell, and for suspect figures, too.
+    /// End with exit code 2 for suspect figures, too, and for a gate that the noise of the figures leaves undecided.
     #[arg(long)]
     pub strict: bool,
     /// Write a summary as Markdown, for a comment on a pull request.
@@ -101,12 +102,12 @@ pub struct CompareArguments {
     /// Print the comparison as JSON instead of tables.
     #[arg(long)]
     pub json: bool,
-    /// What the servers of each side cost; without it what their results say.
+    /// Cost of the servers of each side; without it the results say.
     #[command(flatten)]
     pub price: PriceArguments,
 }
 
-/// What one option asks: conditions that are separated by commas.
+/// Conditions of one option, separated by commas.
 #[derive(Clone, Debug)]
 pub struct Conditions(pub Vec<Condition>);
 
@@ -116,8 +117,7 @@ pub struct ReportArguments {
     /// Result folders or their result.json; folders of trials.
     #[arg(required = true, value_name = "RESULT")]
     pub results: Vec<PathBuf>,
-    /// Where to write: a name that ends in .html, .md or .xml (JUnit) [default: report.html beside the
-    /// result].
+    /// File to write, whose name ends in .html, .md or .xml (JUnit) [default: report.html beside the result].
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }

@@ -1,5 +1,5 @@
-//! How many machines like this one a suite's load needs: what a request over a socket costs this machine's
-//! processors, times the rate that the suite asks for.
+//! Estimate of the machines like this one that a suite's load needs: processor time of a request over a socket here,
+//! times the rate that the suite asks for.
 
 use std::time::Duration;
 
@@ -12,30 +12,30 @@ use crate::exit::Failure;
 use crate::signals;
 use crate::testbed::Around;
 
-/// Answers over RESP, on loopback, sooner than anything that is worth measuring.
+/// Testbed of the trial load: it answers over RESP, on loopback, faster than any store worth measuring.
 const ANSWERS: &str = "engine:lmdb?durability=none";
-/// So many that a worker always has requests to send: what one costs falls until then.
+/// Clients of the trial load: with so many a worker always has requests to send. The cost of one falls until then.
 const CLIENTS: u32 = 50;
-/// Some seconds of them.
+/// Operations of the trial load: they last some seconds.
 const OPERATIONS: u64 = 200_000;
 
-/// The rate that is to be carried.
+/// Rate that the machines are to carry, with its source.
 #[derive(Debug, PartialEq)]
 struct Asked {
     /// Operations a second.
     rate: f64,
-    /// Where that figure is from.
+    /// Source of that figure, in words.
     from: String,
 }
 
-/// What a suite asks of the machines that send its load.
+/// Load that a suite asks of the machines that send it.
 pub struct MachinesFor<'a> {
     suite: &'a str,
     asked: Asked,
 }
 
 impl MachinesFor<'_> {
-    /// Of `suite`, at `rate` or else at what the suite asks for.
+    /// Makes the question for `suite`, at `rate` or else at the rate that the suite asks for.
     ///
     /// # Errors
     /// [`Failure`] if the suite cannot be read or names no rate.
@@ -77,7 +77,7 @@ impl MachinesFor<'_> {
     }
 }
 
-/// The highest rate that the suite's open phases have, or that was published for it.
+/// Returns the highest rate of the suite's open phases, or the rate that was published for it.
 fn asked_for(plan: &Plan) -> Option<Asked> {
     let open = plan.phases.iter().filter_map(|phase| {
         let curves = phase.groups.iter().filter_map(|group| group.arrival.curve());
@@ -91,7 +91,7 @@ fn asked_for(plan: &Plan) -> Option<Asked> {
     open.chain(published).max_by(|a, b| a.rate.total_cmp(&b.rate))
 }
 
-/// Processor time of this process for one request, its share of the system's work for the socket in it.
+/// Measures the processor time of this process for one request; the system's work for the socket is part of it.
 fn cost() -> Result<Duration, Failure> {
     let interrupt = signals::watch().map_err(Failure::internal)?;
     let served = Around::start(ANSWERS, false, &interrupt)?;
@@ -108,7 +108,7 @@ fn cost() -> Result<Duration, Failure> {
     Ok(processor.div_f64(measure.started.max(1) as f64))
 }
 
-/// Processors that are busy at this rate, and machines that have as many, of `processors` each.
+/// Returns the processors that are busy at this rate, and the machines that have so many, of `processors` each.
 fn machines(rate: f64, cost: Duration, processors: usize) -> (u64, u64) {
     let busy = (rate * cost.as_secs_f64()).ceil().max(1.0);
     (busy as u64, (busy / processors as f64).ceil() as u64)

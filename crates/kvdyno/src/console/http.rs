@@ -1,4 +1,5 @@
-//! Serves pages on a thread of its own: to few at a time, with one request a connection, and to nobody who takes too long.
+//! Serves pages on a thread of its own: a limited number of connections, one request on each, and a time limit for
+//! every request.
 
 use std::io;
 use std::net::TcpListener;
@@ -24,12 +25,12 @@ use tokio_rustls::TlsAcceptor;
 pub const LONGEST: usize = 16 << 10;
 /// Most connections at a time.
 const MOST_CONNECTIONS: usize = 64;
-/// How long a request may take, and how long nobody may read what is sent.
+/// Longest time for a request to arrive, and longest time that what is sent may stay unread.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-/// How long nobody is let in after the system could not.
+/// Pause after the system could not accept a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What no page may do: load or send anything elsewhere, be framed, be kept.
+/// Headers of every answer. They forbid a page to load or send anything elsewhere, to be framed, to be kept.
 const GUARDS: [(HeaderName, &str); 4] = [
     (
         CONTENT_SECURITY_POLICY,
@@ -41,15 +42,15 @@ const GUARDS: [(HeaderName, &str); 4] = [
     (CACHE_CONTROL, "no-store"),
 ];
 
-/// Done once.
+/// Work to be done once.
 type Work = Box<dyn FnOnce() + Send>;
 
-/// What is done when an answer has been sent whole, or cannot be any more. Each request has one among its extensions.
+/// Work to be done when an answer has been sent whole, or cannot be any more. Each request has one in its extensions.
 #[derive(Clone, Default)]
 pub struct Afterwards(Arc<Mutex<Option<Work>>>);
 
 impl Afterwards {
-    /// Does this then.
+    /// Sets that work.
     pub fn set(&self, done: impl FnOnce() + Send + 'static) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(done));
     }
@@ -62,12 +63,12 @@ impl Afterwards {
     }
 }
 
-/// A whole text of one kind.
+/// Makes an answer of a whole text of one kind.
 pub fn text(kind: &'static str, text: String) -> Response {
     ([(CONTENT_TYPE, kind)], text).into_response()
 }
 
-/// Lets `pages` answer whoever connects, through TLS if there is any, for as long as the process lives.
+/// Lets `pages` answer every connection, through TLS if `tls` is given, for as long as the process lives.
 ///
 /// # Errors
 /// If the system gives no thread, or cannot wait for the listener.
@@ -102,11 +103,11 @@ async fn accept(listener: tokio::net::TcpListener, tls: Option<TlsAcceptor>, pag
             sleep(PAUSE).await;
             continue;
         };
-        // One too many is closed.
+        // A connection beyond the limit is closed.
         let Ok(place) = Arc::clone(&room).try_acquire_owned() else { continue };
         let (tls, pages) = (tls.clone(), pages.clone());
         tokio::spawn(async move {
-            // What goes wrong with a connection is the other end's to see.
+            // The other end sees what goes wrong with its connection.
             let _ = converse(stream, tls, pages).await;
             drop(place);
         });
@@ -114,7 +115,7 @@ async fn accept(listener: tokio::net::TcpListener, tls: Option<TlsAcceptor>, pag
 }
 
 async fn converse(stream: TcpStream, tls: Option<TlsAcceptor>, pages: Router) -> io::Result<()> {
-    // The kernel ends what nobody reads, even where the other end still says that it is there.
+    // The kernel ends a connection that nobody reads, even if the other end still answers its probes.
     set_tcp_user_timeout(&stream, PATIENCE.as_millis() as u32)?;
     stream.set_nodelay(true)?;
     match tls {
@@ -150,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    /// Where pages are served, one of which tells that it was asked for, and then that it was sent.
+    /// Serves pages, one of which reports that it was asked for, and then that it was sent.
     fn served() -> (std::net::SocketAddr, mpsc::Receiver<&'static str>) {
         let (tell, told) = mpsc::channel();
         let long = |Extension(afterwards): Extension<Afterwards>| async move {
@@ -168,7 +169,7 @@ mod tests {
         (address, told)
     }
 
-    /// All that is answered to a text.
+    /// Sends a text. Returns all that is answered.
     fn answered(to: std::net::SocketAddr, text: &str) -> String {
         let mut stream = std::net::TcpStream::connect(to).unwrap();
         let mut all = String::new();
@@ -220,7 +221,7 @@ mod tests {
         stream.read_to_end(&mut all).unwrap();
         assert!(all.len() > 32 << 20);
         assert_eq!(told.recv_timeout(PATIENCE), Ok("sent"));
-        // It is done, too, where nobody will ever read it.
+        // The work is done, too, if nobody will ever read the answer.
         drop(ask());
         assert_eq!(told.recv_timeout(PATIENCE), Ok("sent"));
     }

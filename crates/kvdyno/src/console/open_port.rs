@@ -1,5 +1,6 @@
-//! Where the page is served: on loopback, or at an address of this machine that the user has named, and then with TLS. The
-//! certificate is made for the run, so that nobody has to have one: its fingerprint is printed for whoever wants to compare.
+//! The port on which the page is served: on loopback, or at an address of this machine that the user has named, and
+//! then with TLS. The certificate is made for the run, so that nobody needs one before; its fingerprint is printed to
+//! be compared.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
@@ -15,14 +16,14 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs
 /// A port that is open.
 pub struct OpenPort {
     pub listener: TcpListener,
-    /// The names that requests may ask for.
+    /// Names under which requests may ask for the page.
     pub names: Vec<String>,
-    /// The certificate, where TLS is spoken.
+    /// TLS configuration and certificate, if TLS is spoken.
     tls: Option<(Arc<ServerConfig>, CertificateDer<'static>)>,
 }
 
 impl OpenPort {
-    /// A port of loopback, or at the address `named` by the user: `192.0.2.7`, with or without a port.
+    /// Opens a port of loopback, or of the address `named` by the user: `192.0.2.7`, with or without a port.
     ///
     /// # Errors
     /// If it is no single address of this machine, or the port cannot be opened.
@@ -48,12 +49,12 @@ impl OpenPort {
         Ok(OpenPort { listener, names: vec![own.to_string()], tls: Some(secured(own.ip())?) })
     }
 
-    /// `http` or `https`.
+    /// Returns `http` or `https`.
     pub fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
     }
 
-    /// SHA-256 of the certificate as browsers show it, where there is one.
+    /// Returns the SHA-256 of the certificate as browsers show it; `None` without TLS.
     pub fn fingerprint(&self) -> Option<String> {
         let (_, certificate) = self.tls.as_ref()?;
         let hash = digest(&SHA256, certificate);
@@ -61,13 +62,13 @@ impl OpenPort {
         Some(pairs.join(":"))
     }
 
-    /// Who speaks TLS there, where it is spoken.
+    /// Returns the acceptor of TLS; `None` without TLS.
     pub fn tls(&self) -> Option<TlsAcceptor> {
         self.tls.as_ref().map(|(config, _)| TlsAcceptor::from(Arc::clone(config)))
     }
 }
 
-/// A key and a certificate for one address, made now.
+/// Makes a key and a certificate for one address.
 fn secured(address: IpAddr) -> io::Result<(Arc<ServerConfig>, CertificateDer<'static>)> {
     let key = KeyPair::generate().map_err(io::Error::other)?;
     let certificate =
@@ -98,7 +99,7 @@ mod tests {
 
     const ASKED: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
-    /// What somebody hears at a port who trusts a certificate and calls it by a name.
+    /// Returns the answer to a client that trusts a certificate and calls the port by a name.
     fn heard(port: u16, trusted: CertificateDer<'static>, name: &str) -> io::Result<String> {
         let mut roots = RootCertStore::empty();
         roots.add(trusted).map_err(io::Error::other)?;
@@ -114,7 +115,7 @@ mod tests {
         let mut stream = Stream::new(&mut connection, &mut socket);
         stream.write_all(ASKED)?;
         let mut said = String::new();
-        // The end is told in TLS too: anything else is an error.
+        // The end comes in TLS, too: any other end is an error.
         stream.read_to_string(&mut said).map(|_| said)
     }
 
@@ -133,12 +134,12 @@ mod tests {
         serve(place.listener, "test", tls, pages).unwrap();
         let said = heard(port, certificate.clone(), "127.0.0.2").unwrap();
         assert!(said.ends_with("\r\n\r\na console"), "{said}");
-        // Under another name, or with another place's certificate, nobody believes it.
+        // Under another name, or with the certificate of another port, the client does not trust it.
         let other = OpenPort::open(Some("127.0.0.2:0")).unwrap().tls.unwrap().1;
         for (trusted, name) in [(certificate, "127.0.0.3"), (other, "127.0.0.2")] {
             assert!(heard(port, trusted, name).is_err());
         }
-        // Who speaks plainly is not heard.
+        // A client that speaks without TLS gets no page.
         let mut plain = TcpStream::connect(("127.0.0.2", port)).unwrap();
         plain.write_all(ASKED).unwrap();
         let mut said = Vec::new();

@@ -1,5 +1,5 @@
-//! Serves a page to browsers: only to those who know the token, only under the server's own name, only to pages of its
-//! own.
+//! Serves a page to browsers: only to those that know the token, only under the server's own name, and only for pages
+//! of its own.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -29,32 +29,32 @@ use super::open_port::OpenPort;
 use super::viewers::{Next, Seat, Story, Viewers};
 use crate::steering::Steering;
 
-/// How often a stream on which nothing happens shows that it goes on.
+/// Pause after which a stream without news sends a sign of life.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
-/// How soon a page that lost its stream asks for it again.
+/// Time after which a page that lost its stream asks for it again.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Where orders go.
+/// Path to which orders are sent.
 const STEER: &str = "/steer";
-/// Whether a browser asks for a page of the same site.
+/// Header by which a browser says whether the asking page is of the same site.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// What the server knows of itself.
+/// Identity of the server, against which requests are checked.
 struct Identity {
-    /// The names that requests may ask for.
+    /// Names under which requests may ask for the page.
     names: Vec<String>,
     /// `http` or `https`.
     scheme: &'static str,
     port: u16,
     token: String,
-    /// Where orders of its viewers go, if they may give any.
+    /// Receiver of its viewers' orders; `None` if they may give none.
     steering: Option<Arc<Steering>>,
 }
 
-/// Serves `viewers`' page at `place` for as long as the process lives. Gives its address, with the token.
+/// Serves `viewers`' page at `place` for as long as the process lives. Returns its address, with the token.
 ///
 /// # Errors
-/// If nobody can be let in.
+/// If the system gives no random bytes, no thread, or cannot wait for connections.
 pub fn serve<S: Story>(
     place: OpenPort,
     viewers: Arc<Viewers<S>>,
@@ -77,7 +77,7 @@ pub fn serve<S: Story>(
     Ok(address)
 }
 
-/// 128 bits that nobody can guess, in hexadecimal digits.
+/// Makes a token of 128 random bits, in hexadecimal digits.
 fn token() -> io::Result<String> {
     let mut bytes = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -96,7 +96,8 @@ async fn admit(
         Permit::Enters => {
             let Identity { port, token, scheme, .. } = &*identity;
             let secure = if *scheme == "https" { "; Secure" } else { "" };
-            // The token leaves the address: what is copied from there opens nothing. Cookies are of all ports.
+            // The token leaves the address, so an address copied from the browser opens nothing. Cookies are shared
+            // by all ports of a host, so its name has the port.
             let cookie =
                 format!("kvdyno-{port}={token}; HttpOnly; SameSite=Strict; Path=/{secure}");
             let head = [(LOCATION, "/"), (SET_COOKIE, cookie.as_str())];
@@ -106,7 +107,8 @@ async fn admit(
     }
 }
 
-/// Does what takes a while where it holds up no other viewer. What it cannot do is answered with `otherwise`.
+/// Does work that takes a while on another thread, where it delays no other viewer. An error is answered with
+/// `otherwise`.
 async fn aside(
     otherwise: StatusCode,
     work: impl FnOnce() -> Result<Response, String> + Send + 'static,
@@ -136,7 +138,7 @@ async fn steer(State(identity): State<Arc<Identity>>, order: Body) -> Response {
     aside(StatusCode::CONFLICT, move || Ok(identity.steer(&order)?.into_response())).await
 }
 
-/// Tells a viewer all, then what happens.
+/// Sends a viewer all that there is, then news.
 async fn tell<S: Story>(
     State(viewers): State<Arc<Viewers<S>>>,
     Extension(afterwards): Extension<Afterwards>,
@@ -145,14 +147,14 @@ async fn tell<S: Story>(
     spawn_blocking(move || {
         let seat = Arc::new(viewers.join());
         let kept = Arc::clone(&seat);
-        // It is left when the connection has sent all: the process may end next.
+        // The seat is left when the connection has sent all: the process may end after that.
         afterwards.set(move || drop(kept));
         speak(&seat, &line);
     });
     Sse::new(poll_fn(move |context| told.poll_recv(context)))
 }
 
-/// Passes on what a viewer is told for as long as it listens.
+/// Passes on messages to a viewer for as long as it reads.
 fn speak<S: Story>(seat: &Seat<S>, line: &mpsc::Sender<Result<Event, Infallible>>) {
     let mut event = Event::default().retry(RETRY);
     while line.blocking_send(Ok(event)).is_ok() {
@@ -165,14 +167,14 @@ fn speak<S: Story>(seat: &Seat<S>, line: &mpsc::Sender<Result<Event, Infallible>
     }
 }
 
-/// The value of a header that is there once.
+/// Returns the value of a header; `None` if it is missing or stands there twice.
 fn header(head: &Parts, name: HeaderName) -> Option<&str> {
     let mut all = head.headers.get_all(name).iter();
     let value = all.next()?.to_str().ok()?;
     all.next().is_none().then_some(value)
 }
 
-/// The value of a cookie.
+/// Returns the value of a cookie.
 fn cookie<'a>(head: &'a Parts, name: &str) -> Option<&'a str> {
     let all = header(head, COOKIE)?.split(';');
     let mut cookies = all.filter_map(|one| one.trim().split_once('='));
@@ -191,7 +193,7 @@ impl Identity {
     fn permits(&self, head: &Parts) -> Permit {
         let forbidden = |why| Permit::Refused(StatusCode::FORBIDDEN, why);
         let own = |host: &str| self.names.iter().any(|name| name == host);
-        // Another name for this address is another site's.
+        // A request under another name for this address comes from another site.
         if !header(head, HOST).is_some_and(own) {
             return forbidden("this is not the name of the console\n");
         }
@@ -212,7 +214,7 @@ impl Identity {
         if head.method != if steers { Method::POST } else { Method::GET } {
             return Permit::Refused(StatusCode::METHOD_NOT_ALLOWED, "the console only shows\n");
         }
-        // Browsers tell where an order comes from.
+        // Browsers tell the origin of an order.
         if steers && origin.is_none() {
             return forbidden("orders come from the console's own page\n");
         }
@@ -232,7 +234,7 @@ impl Identity {
         }
     }
 
-    /// Carries an order out: what was done, or why it was not.
+    /// Carries an order out. Returns what was done, or why it was not.
     fn steer(&self, order: &[u8]) -> Result<String, String> {
         let order = serde_json::from_slice(order);
         let order = order.map_err(|error| format!("this is no order: {error}"))?;
@@ -241,7 +243,7 @@ impl Identity {
         })
     }
 
-    /// Takes as long for a wrong one that begins well as for any other.
+    /// Compares in constant time: a wrong token that begins well takes as long as any other.
     fn is_token(&self, text: &str) -> bool {
         let differing = text.bytes().zip(self.token.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
         text.len() == self.token.len() && differing == 0
@@ -297,7 +299,7 @@ mod tests {
         assert_eq!(get("/events", &[host, "Cookie: kvdyno-8001=0123456789abcdef"]), 401);
         assert_eq!(get("/events", &[host, cookie]), 200);
         assert_eq!(get("/", &["Host: localhost:8000", cookie]), 200);
-        // Another name, another site, another page that asks; and nothing that would change anything.
+        // Refused are another name, another site, another page that asks, and a method that would change something.
         assert_eq!(get("/", &["Host: evil.example:8000", cookie]), 403);
         assert_eq!(get("/", &[cookie]), 403);
         assert_eq!(get("/", &[host, "Host: evil.example", cookie]), 403, "two are as good as none");

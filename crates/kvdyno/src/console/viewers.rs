@@ -1,5 +1,5 @@
-//! Those who look at a page. Each has a queue; one that reads too slowly loses what waits for it, and gets all that there
-//! is anew. Nobody is waited for.
+//! Viewers of a page. Each has a queue; a viewer that reads too slowly loses what waits for it, and gets all that
+//! there is anew. Nobody waits for a viewer.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,21 +10,21 @@ use kvdyno_report::live::Zoom;
 /// Most bytes that wait for a viewer.
 const MOST_WAITING: usize = 1 << 20;
 
-/// What is looked at.
+/// The story that viewers look at.
 pub trait Story: Send + 'static {
-    /// The whole page.
+    /// Makes the whole page.
     ///
     /// # Errors
-    /// Why it cannot be made.
+    /// The reason why it cannot be made.
     fn page(&self) -> Result<String, String>;
 
-    /// All that the page is to be told.
+    /// Returns all that a page must know to show the story so far.
     fn snapshot(&self) -> String;
 
-    /// The points of a stretch, as finely as there are any.
+    /// Returns the points of a stretch, as finely as there are any.
     ///
     /// # Errors
-    /// Why they cannot be told.
+    /// The reason why they cannot be told.
     fn stretch(&self, asked: &Zoom) -> Result<String, String>;
 }
 
@@ -39,7 +39,7 @@ struct Told<S> {
     is_over: bool,
 }
 
-/// What waits for one viewer.
+/// Messages that wait for one viewer.
 #[derive(Default)]
 struct Queue {
     waiting: Mutex<Waiting>,
@@ -50,37 +50,38 @@ struct Queue {
 struct Waiting {
     messages: VecDeque<Arc<str>>,
     bytes: usize,
-    /// It has lost messages, or has had none yet.
+    /// True if the viewer has lost messages, or has had none yet: it needs a snapshot.
     needs_all: bool,
-    /// Nothing more will come.
+    /// True if nothing more will come.
     is_over: bool,
     is_gone: bool,
 }
 
-/// A place among the viewers; leaves with it.
+/// A viewer's place; it leaves when this is dropped.
 pub struct Seat<S: Story> {
     viewers: Arc<Viewers<S>>,
     queue: Arc<Queue>,
 }
 
-/// What a viewer gets next.
+/// Next thing that a viewer gets.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     /// A message.
     Message(Arc<str>),
     /// Nothing came in this time.
     Nothing,
-    /// Nothing more will.
+    /// Nothing more will come.
     Over,
 }
 
 impl<S: Story> Viewers<S> {
-    /// Of a story, nobody yet.
+    /// Makes a story without viewers.
     pub fn new(story: S) -> Viewers<S> {
         Viewers { told: Mutex::new(Told { story, queues: Vec::new(), is_over: false }) }
     }
 
-    /// Changes the story, and tells every viewer what that gives; `change` hears whether anybody looks.
+    /// Changes the story, and sends every viewer the message that `change` returns; `change` is told whether there
+    /// are viewers.
     pub fn change(&self, change: impl FnOnce(&mut S, bool) -> Option<String>) {
         let mut told = locked(&self.told);
         let is_seen = !told.queues.is_empty();
@@ -89,23 +90,23 @@ impl<S: Story> Viewers<S> {
         told.queues.retain(|queue| queue.push(&message));
     }
 
-    /// The whole page.
+    /// Makes the whole page.
     ///
     /// # Errors
-    /// Why it cannot be made.
+    /// The reason why it cannot be made.
     pub fn page(&self) -> Result<String, String> {
         locked(&self.told).story.page()
     }
 
-    /// The points of a stretch.
+    /// Returns the points of a stretch.
     ///
     /// # Errors
-    /// Why they cannot be told.
+    /// The reason why they cannot be told.
     pub fn stretch(&self, asked: &Zoom) -> Result<String, String> {
         locked(&self.told).story.stretch(asked)
     }
 
-    /// One more viewer, whose first message is all that there is.
+    /// Adds a viewer, whose first message is all that there is.
     pub fn join(self: &Arc<Self>) -> Seat<S> {
         let mut told = locked(&self.told);
         let waiting = Waiting { needs_all: true, is_over: told.is_over, ..Waiting::default() };
@@ -114,7 +115,7 @@ impl<S: Story> Viewers<S> {
         Seat { viewers: Arc::clone(self), queue }
     }
 
-    /// Nothing more will be told; those who read have so long to hear the rest.
+    /// Ends the story: nothing more will be told. Viewers have `patience` to read the rest.
     pub fn end(&self, patience: Duration) {
         let queues = {
             let mut told = locked(&self.told);
@@ -138,7 +139,7 @@ impl<S: Story> Viewers<S> {
 }
 
 impl Queue {
-    /// Adds a message; `false` if the viewer is gone.
+    /// Adds a message. Returns false if the viewer is gone.
     fn push(&self, message: &Arc<str>) -> bool {
         let mut waiting = locked(&self.waiting);
         if waiting.needs_all || waiting.is_gone {
@@ -179,7 +180,7 @@ impl<S: Story> Seat<S> {
         }
     }
 
-    /// All that there is: what is told from now on follows it.
+    /// Returns all that there is; messages from now on follow it.
     fn all(&self) -> Arc<str> {
         let told = locked(&self.viewers.told);
         let all = told.story.snapshot().into();
@@ -203,7 +204,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    /// Counts; its page is the count.
+    /// A story that counts; its page is the count.
     struct Counts(u32);
 
     impl Story for Counts {
@@ -228,7 +229,7 @@ mod tests {
             if !is_seen {
                 return None;
             }
-            // Longer than a format's width may be.
+            // Longer than the width in a format string may be.
             let number = counts.0.to_string();
             Some("0".repeat(length.saturating_sub(number.len())) + &number)
         });

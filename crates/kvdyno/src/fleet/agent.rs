@@ -1,5 +1,5 @@
-//! `kvdyno agent`: carries a part of a load for a conductor, and does nothing by itself. What changes a phase
-//! under way is done by the thread that hears it; all else by the main thread, in order.
+//! `kvdyno agent`: carries a part of a load for a conductor, and does nothing by itself. The thread that hears the
+//! conductor changes a phase under way; the main thread does all else, in order.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -20,21 +20,21 @@ use crate::args::AgentArguments;
 use crate::exit::{Exit, Failure};
 use crate::signals;
 
-/// How long an agent that an engine started has to go on when the engine tells it to end: the conductor hears
-/// the same, and keeps what was measured.
+/// Time that an agent started by an engine has to go on when the engine tells it to end: the conductor gets the same
+/// signal, and keeps what was measured.
 const ORDERLY: Duration = Duration::from_secs(20);
-/// Between two tries to reach a conductor that is still to come.
+/// Pause between two tries to reach a conductor that does not answer yet.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// What the main thread does one after the other.
+/// Task of the main thread, which does one after the other.
 enum Task {
-    /// An order.
+    /// An order of the conductor.
     Do(AgentOrder),
-    /// The line to the conductor has ended.
+    /// The end of the line to the conductor, with its cause.
     Over(Result<LineEnd, String>),
 }
 
-/// An agent that somebody starts, maybe before its conductor: `kvdyno agent`.
+/// Runs an agent that somebody starts, maybe before its conductor: `kvdyno agent`.
 ///
 /// # Errors
 /// [`Failure`] if the conductor at this address does not come, refuses this agent, or is lost.
@@ -43,11 +43,11 @@ pub fn agent(arguments: &AgentArguments) -> Result<Exit, Failure> {
     be_agent(conductor, *wait, name.clone(), Arc::default())
 }
 
-/// An agent that an engine started, maybe before its conductor. What ends the whole job reaches both; the
-/// conductor alone says what becomes of the run.
+/// Runs an agent that an engine started, maybe before its conductor. A signal that ends the whole job reaches both;
+/// the conductor alone decides what becomes of the run.
 ///
 /// # Errors
-/// As [`agent`], after having waited for it.
+/// Those of [`agent`], after the wait.
 pub fn agent_of_engine(conductor: &str, wait: Option<Duration>) -> Result<Exit, Failure> {
     let under_way = Arc::new(UnderWay::default());
     let joined = Arc::clone(&under_way);
@@ -111,7 +111,8 @@ fn be_agent(
     Ok(Exit::Done)
 }
 
-/// Joins a conductor on a thread of its own: what to send at, what is to be done, and when phases begin.
+/// The ends that an agent has once it has joined a conductor: the sender of its messages, its tasks, and orders to
+/// begin phases. A thread of its own hears the conductor.
 type Joined = (Sending, Receiver<Task>, Receiver<(u32, BeginOrder)>);
 
 fn join(
@@ -169,12 +170,12 @@ fn join(
     Ok((sending, tasks, begins))
 }
 
-/// Somebody is there, and does not know this agent: waiting mends nothing.
+/// Returns true if a conductor is there and the handshake with it failed: waiting mends nothing.
 fn is_refusal(error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::InvalidData
 }
 
-/// A handshake that fails says little to people.
+/// Describes a handshake that failed so that a user can act on it.
 fn explained(error: &std::io::Error) -> String {
     if is_refusal(error) {
         return format!(
@@ -184,7 +185,7 @@ fn explained(error: &std::io::Error) -> String {
     error.to_string()
 }
 
-/// Hears the conductor.
+/// Listener to the conductor's orders.
 struct Hearing {
     sending: Sending,
     tasks: Sender<Task>,

@@ -1,4 +1,4 @@
-//! What an agent has of a store that is loaded: its connections, its part of the ledger, and the phases that ran.
+//! The part of a loaded store that an agent has: its connections, its part of the ledger, and the phases that ran.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -30,18 +30,18 @@ use crate::run_options::RunOptions;
 use crate::session::{context_of, ledger_of, most_records};
 use crate::writers::name_writers;
 
-/// The conductor gives up, no agent by itself.
+/// Limit for giving up, so long that it never comes: the conductor alone gives up a phase.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 3_600);
 
-/// See the top of the file.
+/// An agent's part of a store that is loaded.
 pub struct AgentStore {
     store: Arc<dyn AnyStore>,
     origin: Origin,
     context: StoreContext,
     existing: Existing,
-    /// Records that there are at most.
+    /// Most records that the plan can make.
     most_records: u64,
-    /// The run deletes.
+    /// True if the run deletes records.
     deletes: bool,
     ran: Vec<Ran>,
     loaded: Option<Loaded>,
@@ -55,7 +55,7 @@ struct Loaded {
 }
 
 impl AgentStore {
-    /// Reaches the store and makes the ledger; with it the hash of the plan as it is understood here.
+    /// Reaches the store and makes the ledger. Returns them with the hash of the plan as this build writes it again.
     ///
     /// # Errors
     /// [`Failure`] if the store is not there, or the ledger is larger than the machine.
@@ -138,7 +138,7 @@ impl AgentStore {
                 let ownership = &mut self.context.options.ownership;
                 *ownership = ownership.after(&lost, self.most_records);
             }
-            // All others are done elsewhere.
+            // Other orders are carried out by the thread that hears them.
             _ => {}
         }
     }
@@ -190,7 +190,7 @@ impl AgentStore {
         Ok(Told::Loaded { stalls, machine, records, passing })
     }
 
-    /// Nothing, if nothing was loaded.
+    /// Reads again what was not answered or looked wrong in the phase loaded last; returns an empty result if none was.
     fn read_again(&mut self) -> LookedAgain {
         let Some(Loaded { store, job, mut measure }) = self.loaded.take() else {
             return LookedAgain::default();
@@ -209,7 +209,8 @@ impl AgentStore {
         again
     }
 
-    /// What reads of other agents' records are judged by in a phase that is dealt, where they can be.
+    /// Returns the floors by which this agent judges reads of other agents' records in a phase whose reads are dealt;
+    /// `None` where such reads cannot be judged.
     fn floors(&self, context: &StoreContext, phase: &PhasePlan) -> Option<Floors> {
         let ledger = context.ledger.as_ref().filter(|_| phase.verify)?;
         let (profile, ownership) = (&context.profile, &context.options.ownership);
@@ -233,9 +234,9 @@ fn deletes(plan: &Plan) -> bool {
     groups.flat_map(|group| &group.mix.parts).any(|(kind, _)| *kind == Kind::Delete)
 }
 
-/// Tells the conductor what the workers tell.
+/// Observer that hands to the conductor what the workers report.
 struct Telling<'a> {
-    /// Of the phase.
+    /// Number of the phase.
     number: u32,
     sending: &'a Sending,
     begins: &'a Receiver<(u32, BeginOrder)>,
@@ -262,7 +263,7 @@ impl Observer for Telling<'_> {
     fn progress(&mut self, _: &Progress) {}
 }
 
-/// Tells nobody.
+/// Observer that reports to nobody.
 struct Silent;
 
 impl Observer for Silent {

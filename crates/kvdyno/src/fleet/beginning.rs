@@ -1,6 +1,7 @@
-//! The begin of a phase: the conductor names a moment, every agent confirms that it heard of it in time, and then the
-//! conductor says that it counts. Where one has not confirmed, for its connection stood still, all hear of a later moment.
-//! No agent begins on a moment that may yet be put off: one that hears too late that it counts begins late, and says so.
+//! The begin of a phase. The conductor names a moment, every agent confirms that it heard of it in time, and then the
+//! conductor says that the moment counts. If an agent has not confirmed, because its connection stood still, the
+//! conductor names a later moment to all. No agent begins at a moment that may yet be put off: an agent that hears
+//! too late that the moment counts begins late, and says so.
 
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -15,28 +16,29 @@ use super::phase::CONNECTING;
 
 /// Time from the order to the begin, beside what the connections take.
 const LEAD: Duration = Duration::from_millis(100);
-/// The same for each agent more: their answers come through one process.
+/// Further time to the begin for each agent: their answers come through one process.
 const LEAD_EACH: Duration = Duration::from_micros(200);
 /// Longest time from the order to the begin, unless the connections themselves take longer.
 const LONGEST_LEAD: Duration = Duration::from_secs(2);
-/// Time before the begin after which an agent confirms nothing: its workers have to hear of it, too.
+/// Time before the begin within which an agent confirms nothing any more: its workers have to hear of the begin, too.
 const LAST_ORDER: Duration = Duration::from_millis(20);
-/// The same for the conductor, beside the way of an order: what it then says every agent hears in time.
+/// The same limit for the conductor, beside the time that an order travels: what it says before, every agent hears in
+/// time.
 const LAST_ANSWER: Duration = Duration::from_millis(40);
 
-/// What an agent hears of the begin of a phase that it has prepared.
+/// Order about the begin of a phase that an agent has prepared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BeginOrder {
-    /// It is to begin at this moment, if all confirm it.
+    /// Begin at this moment of the agent's clock, if all confirm it.
     At(Nanos),
-    /// All have confirmed the moment named last.
+    /// All have confirmed the moment named last; begin then.
     Agreed,
-    /// It will not begin.
+    /// Do not begin.
     Never,
 }
 
-/// Waits until the phase of this number is to begin, and tells `confirm` of each moment that was heard of in time. Returns
-/// the one that all have confirmed.
+/// Waits until the phase of this number is to begin, and calls `confirm` with each moment that was heard of in time.
+/// Returns the moment that all have confirmed.
 pub fn wait_to_begin(
     number: u32,
     begins: &Receiver<(u32, BeginOrder)>,
@@ -46,7 +48,7 @@ pub fn wait_to_begin(
     // A conductor that is gone lets nothing begin.
     while let Ok((of, order)) = begins.recv() {
         match order {
-            // It is of a phase before.
+            // An order about an earlier phase.
             _ if of != number => {}
             BeginOrder::At(at) => {
                 confirmed = Some(at).filter(|at| *at > now() + LAST_ORDER.as_nanos() as Nanos);
@@ -60,7 +62,7 @@ pub fn wait_to_begin(
 }
 
 impl Fleet {
-    /// Agrees with all agents on a moment at which a prepared phase begins. Returns it by this process's clock.
+    /// Agrees with all agents on a moment at which a prepared phase begins. Returns it on this process's clock.
     ///
     /// # Errors
     /// In one line, if one does not answer, is lost, or the user does not want to wait.
@@ -96,7 +98,7 @@ impl Fleet {
         }
     }
 
-    /// Waits until all have confirmed a start; who has not, if one has not in time.
+    /// Waits until all have confirmed a start. Returns the first agent that has not in time; `None` if all have.
     fn first_unconfirmed(
         &mut self,
         (number, start): (u32, Nanos),
@@ -167,7 +169,7 @@ mod tests {
         assert!(matches!(wait_to_begin(9, &begins, |_| {}), Begin::Never));
     }
 
-    /// Nobody begins on a moment that may be put off: it waits for the word that it counts, past that moment, too.
+    /// No agent begins at a moment that may be put off: it waits for the word that it counts, past that moment, too.
     #[test]
     fn an_agent_that_hears_too_late_that_a_moment_counts_begins_late() {
         let (sink, begins) = channel();
@@ -183,7 +185,7 @@ mod tests {
         hears.join().unwrap();
     }
 
-    /// An agent that hears every order, its first one `late`. Returns when it would begin.
+    /// Runs an agent that hears every order, the first one `late`. Returns the moment at which it would begin.
     fn agent(
         (number, late): (usize, Duration),
         mut orders: UnboundedReceiver<Vec<u8>>,

@@ -1,25 +1,27 @@
-//! How far an agent's clocks are from the conductor's: asked many times, and the quickest answer kept, as NTP does.
+//! Offset of an agent's clocks from the conductor's: the conductor asks many times, and keeps the quickest answer, as
+//! NTP does.
 
 use kvdyno_core::measure::{Nanos, now, system_time};
 use serde::{Deserialize, Serialize};
 
-/// What a process's clocks show at one moment.
+/// Readings of a process's two clocks at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClocksShown {
-    /// The clock of everything that it measures; its zero is the process's own.
+    /// Time of the clock that times all measurements, ns; its zero is the process's own.
     own: Nanos,
-    /// That of its system, which others can know, too.
+    /// Time of the system's clock, ns, which other processes can know, too.
     system: Nanos,
 }
 
 impl ClocksShown {
-    /// Now.
+    /// Reads both clocks.
     pub fn now() -> ClocksShown {
         ClocksShown { own: now(), system: system_time() }
     }
 }
 
-/// What is known of another clock. The other shows `offset` more, give or take `uncertainty`.
+/// Offset of another clock from this one, with its uncertainty: the other shows `offset` more, give or take
+/// `uncertainty`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockOffset {
     /// The other clock less this one, ns.
@@ -29,11 +31,11 @@ pub struct ClockOffset {
 }
 
 impl ClockOffset {
-    /// Nothing is known.
+    /// Offset of which nothing is known.
     pub const UNKNOWN: ClockOffset = ClockOffset { offset: 0, uncertainty: Nanos::MAX };
 
-    /// A question that was sent at `asked` by this clock was answered at `told` by the other, and the answer
-    /// was here at `heard`. What is known better stays.
+    /// Learns from one question: it was sent at `asked` by this clock, answered at `told` by the other, and the
+    /// answer was here at `heard`. Keeps what was known before if that is more certain.
     pub fn learn(&mut self, asked: Nanos, told: Nanos, heard: Nanos) {
         let uncertainty = heard.saturating_sub(asked).div_ceil(2);
         if uncertainty < self.uncertainty {
@@ -42,24 +44,25 @@ impl ClockOffset {
         }
     }
 
-    /// A time of this clock by the other.
+    /// Converts a time of this clock to the other clock.
     pub fn there(self, at: Nanos) -> Nanos {
         at.saturating_add_signed(self.offset)
     }
 
-    /// How far from `offset` the true one was at most, now and when `later` was learnt, ns. Clocks drift.
+    /// Returns the largest distance of the true offset from `offset`, ns, between now and when `later` was learnt.
+    /// Clocks drift.
     fn until(self, later: ClockOffset) -> Nanos {
         let drift = later.offset.abs_diff(self.offset);
         self.uncertainty.max(drift.saturating_add(later.uncertainty))
     }
 }
 
-/// What is known of both clocks of another process.
+/// Offsets of both clocks of another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offsets {
-    /// Of the clock of what it measures.
+    /// Offset of the clock that times its measurements.
     pub own: ClockOffset,
-    /// Of its system's.
+    /// Offset of its system's clock.
     pub system: ClockOffset,
 }
 
@@ -70,18 +73,18 @@ impl Default for Offsets {
 }
 
 impl Offsets {
-    /// Nothing is known.
+    /// Offsets of which nothing is known.
     pub const UNKNOWN: Offsets =
         Offsets { own: ClockOffset::UNKNOWN, system: ClockOffset::UNKNOWN };
 
-    /// As [`ClockOffset::learn`], of both.
+    /// Learns from one question about both clocks: see [`ClockOffset::learn`].
     pub fn learn(&mut self, asked: ClocksShown, told: ClocksShown, heard: ClocksShown) {
         self.own.learn(asked.own, told.own, heard.own);
         self.system.learn(asked.system, told.system, heard.system);
     }
 
-    /// How far either was from what is known here at most, until `later` was known, ns. Where nothing is known
-    /// of later, as for one moment.
+    /// Returns the largest distance, ns, of either clock from the offset known here, until `later` was known. If
+    /// nothing is known later, that of this one moment.
     pub fn until(self, later: Offsets) -> Nanos {
         let later = if later == Offsets::UNKNOWN { self } else { later };
         self.own.until(later.own).max(self.system.until(later.system))
@@ -92,7 +95,7 @@ impl Offsets {
 mod tests {
     use super::*;
 
-    /// The stated interval holds the true offset, whichever way was slow.
+    /// The stated interval holds the true offset, whether the question or the answer was slow.
     #[test]
     fn the_interval_holds_the_true_offset() {
         for true_offset in [-7_000_000_i64, 0, 123_456_789] {

@@ -1,6 +1,6 @@
-//! The conductor deals the operations of a closed phase to the lanes of all agents, block by block, to whichever asks. Where
-//! operations write, none gets further ahead of the slowest than a bound: owners carry out their writes by number, and one
-//! that stays behind would write too little of what was asked.
+//! The dealer: the conductor deals the operations of a closed phase to the lanes of all agents, block by block, to
+//! whichever lane asks. Where operations write, no lane gets further ahead of the slowest than a bound: owners carry
+//! out their writes by number, and an owner that stays behind would write too little of what was asked.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -15,18 +15,18 @@ use super::messages::AgentOrder;
 const LEAST_EACH: u64 = 1 << 10;
 /// Time for which all operations together may be ahead of the slowest lane: least and most.
 const AHEAD: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
-/// Share of a phase that this time is.
+/// Divisor of the phase's duration that gives this time.
 const AHEAD_SHARE: u32 = 5;
 
 /// Dealer of the operations of a phase.
 pub struct Dealer {
-    /// Of the phase.
+    /// Number of the phase.
     number: u32,
     groups: BTreeMap<u16, GroupDealer>,
 }
 
 impl Dealer {
-    /// A dealer of the phase of this number.
+    /// Makes a dealer for the phase of this number.
     pub fn new(number: u32, phase: &PhasePlan) -> Dealer {
         let groups = (0..).zip(&phase.groups).filter(|(_, group)| is_dealt(phase, group));
         let ahead = phase.duration.unwrap_or(AHEAD[1] * AHEAD_SHARE) / AHEAD_SHARE;
@@ -39,7 +39,7 @@ impl Dealer {
         Dealer { number, groups: groups.collect() }
     }
 
-    /// A lane of an agent asks for blocks in the phase `number`.
+    /// Enters that a lane of an agent asks for blocks in the phase `number`.
     pub fn claim(&mut self, members: &[Member], from: usize, number: u32, claim: BlockClaim) {
         let group = self.groups.get_mut(&claim.lane.group).filter(|_| number == self.number);
         let Some(group) = group else { return };
@@ -47,7 +47,7 @@ impl Dealer {
         self.give(members);
     }
 
-    /// Nothing more will be heard of an agent: nobody waits for it.
+    /// Enters that an agent is lost: no lane waits for it any more.
     pub fn lose(&mut self, members: &[Member], lost: usize) {
         self.groups.values_mut().for_each(|group| group.lose(lost));
         self.give(members);
@@ -67,10 +67,10 @@ impl Dealer {
 struct GroupDealer {
     /// Number of the next operation to be dealt.
     front: u64,
-    /// For how long its operations may be ahead of the slowest lane; `None`: nobody has to wait.
+    /// Time for which its operations may be ahead of the slowest lane; `None` if nobody has to wait.
     ahead: Option<Duration>,
     begun: Option<Instant>,
-    /// What each lane has done.
+    /// Operations that each lane has done.
     done: BTreeMap<(usize, LaneName), u64>,
     claims: VecDeque<(usize, BlockClaim)>,
 }
@@ -92,7 +92,7 @@ impl GroupDealer {
         self.claims.retain(|(of, _)| *of != lost);
     }
 
-    /// How far the front may be ahead of the slowest lane.
+    /// Returns the bound: operations by which the front may be ahead of the slowest lane.
     fn bound(&mut self, now: Instant) -> u64 {
         let lanes = self.done.len() as u64;
         let (Some(ahead), begun) = (self.ahead, *self.begun.get_or_insert(now)) else {
@@ -104,7 +104,7 @@ impl GroupDealer {
         (operations as u64).max(LEAST_EACH * lanes)
     }
 
-    /// What can be dealt now.
+    /// Returns the deals that can be made now.
     fn deals(&mut self, now: Instant) -> Vec<(usize, Deal)> {
         let bound = self.bound(now);
         let lanes = self.done.len().max(1) as u64;
@@ -119,7 +119,7 @@ impl GroupDealer {
                 deals.push((of, Deal { lane, from: self.front, to }));
                 self.front = to;
             } else if self.done[&(of, lane)] < self.front {
-                // It has writes to carry out below the front; those of it may be what all wait for.
+                // It has writes to carry out below the front; all may be waiting for those.
                 deals.push((of, Deal { lane, from: self.front, to: self.front }));
             } else {
                 self.claims.push_back((of, claim));
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// The slow agent is told to catch up, the quick one waits for it, and goes on when it has.
+    /// The dealer tells the slow agent to catch up; the quick one waits for it, and then goes on.
     #[test]
     fn where_operations_write_nobody_gets_far_ahead_of_the_slowest() {
         let (mut dealer, now) = (GroupDealer::new(Some(AHEAD[0])), Instant::now());

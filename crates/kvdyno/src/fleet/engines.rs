@@ -1,15 +1,15 @@
-//! Which part of a run a process has that an engine started on many machines with one command: a pure function
-//! of the variables that the engine gives each of its processes. Rank 0 conducts, the others are agents.
+//! The role in a run of a process that an engine started on many machines with one command: a pure function of the
+//! variables that the engine gives each of its processes. Rank 0 conducts, the others are agents.
 
 use std::fmt;
 
 use super::token::TOKEN_VARIABLE;
 
-/// Where agents join rank 0, unless somebody says otherwise or the engine tells jobs apart.
+/// Port at which agents join rank 0, unless the user or the engine says otherwise.
 const PORT: u16 = 7_411;
-/// Slurm runs several jobs on a machine: each has a port of its own, from here on.
+/// First of the ports for jobs of Slurm, which runs several jobs on a machine: each has a port of its own.
 const SLURM_PORTS: u16 = 20_000;
-/// How many ports those are; from 32768 on the system gives them away itself.
+/// Number of those ports; from 32768 on the system gives ports away itself.
 const SLURM_PORTS_COUNT: u32 = 10_000;
 
 /// An engine that starts the same command on several machines.
@@ -23,7 +23,7 @@ pub enum Engine {
     Kubernetes,
     /// Slurm's `srun`.
     Slurm,
-    /// Whatever sets kvdyno's own variables.
+    /// Anything that sets kvdyno's own variables.
     Own,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Engine {
 }
 
 impl Engine {
-    /// How it carries the token to its processes.
+    /// Describes how the token comes to the engine's processes.
     pub fn carries_token(self) -> &'static str {
         match self {
             Engine::OpenMpi => "`mpirun -x KVDYNO_TOKEN` carries it",
@@ -52,14 +52,14 @@ impl Engine {
     }
 }
 
-/// What a process does in a run.
+/// Role of a process in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineRole {
-    /// It plans, gathers and judges.
+    /// It plans the run, gathers what agents measure, and judges.
     Conductor {
-        /// How many processes join it.
+        /// Number of processes that join it.
         others: u32,
-        /// Where it listens, HOST:PORT.
+        /// Address at which it listens, HOST:PORT.
         listen: String,
     },
     /// It carries load for the conductor at this address, HOST:PORT.
@@ -70,7 +70,7 @@ pub enum EngineRole {
 struct Place {
     rank: u32,
     count: u32,
-    /// Host of rank 0 and where it listens, if the engine tells.
+    /// Host of rank 0 and the port at which it listens, if the engine tells.
     first: Option<(String, u16)>,
 }
 
@@ -78,8 +78,8 @@ type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 type Found = Option<Result<Place, String>>;
 type Reading = fn(Variables<'_>) -> Found;
 
-/// Each engine with how its variables are read. What is nearest to the process comes first: `mpirun` may run in
-/// a job of Slurm, SkyPilot in a pod.
+/// Each engine with the function that reads its variables. The engine nearest to the process comes first: `mpirun`
+/// may run in a job of Slurm, SkyPilot in a pod.
 const ENGINES: [(Engine, Reading); 5] = [
     (Engine::Own, own),
     (Engine::OpenMpi, open_mpi),
@@ -88,10 +88,10 @@ const ENGINES: [(Engine, Reading); 5] = [
     (Engine::Slurm, slurm),
 ];
 
-/// What this process is; `conductor` is what the user says about where rank 0 is, HOST:PORT.
+/// Returns the role of this process; `conductor` is the address of rank 0 as the user gives it, HOST:PORT.
 ///
 /// # Errors
-/// In one line, if no engine started it, or where rank 0 is remains unknown.
+/// In one line, if no engine started it, or if the address of rank 0 remains unknown.
 pub fn role(
     variables: Variables<'_>,
     conductor: Option<&str>,
@@ -146,7 +146,8 @@ pub fn role(
     ))
 }
 
-/// Where to listen to be reached as `host`: nobody else's machine needs what is on one alone.
+/// Returns the address to listen at so that `host` is reached: only loopback, if that is `host`, for no other machine
+/// needs it.
 fn listening_for(host: &str) -> &'static str {
     match host {
         "localhost" | "127.0.0.1" => "127.0.0.1",
@@ -184,7 +185,7 @@ fn sky_pilot(variables: Variables<'_>) -> Found {
     Some(place(("SKYPILOT_NODE_RANK", rank), "SKYPILOT_NUM_NODES", variables, first))
 }
 
-/// A job's pods are told their index, not how many they are: the manifest tells.
+/// Reads the variables of Kubernetes. It tells a job's pods their index, not their number: the manifest sets that.
 fn kubernetes(variables: Variables<'_>) -> Found {
     let rank = variables("JOB_COMPLETION_INDEX")?;
     Some(place(("JOB_COMPLETION_INDEX", rank), "KVDYNO_COUNT", variables, None))
@@ -210,7 +211,7 @@ fn slurm(variables: Variables<'_>) -> Found {
     Some(place(("SLURM_PROCID", rank), "SLURM_STEP_NUM_TASKS", variables, first))
 }
 
-/// The first of a list as Slurm writes it: `rack[07-12,15],login` begins with `rack07`.
+/// Returns the first host of a list as Slurm writes it: `rack[07-12,15],login` begins with `rack07`.
 fn first_host(list: &str) -> String {
     let end = |text: &str, ends: &[char]| text.find(ends).unwrap_or(text.len());
     let (mut host, mut rest) = (String::new(), list);

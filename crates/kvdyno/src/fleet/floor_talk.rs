@@ -1,5 +1,5 @@
-//! What agents tell each other of acknowledged writes, so that each can judge what it reads of others' records: every agent
-//! tells twenty times a second, and the conductor hands it on.
+//! Floors on their way: agents tell each other which writes were acknowledged, so that each can judge its reads of
+//! others' records. Every agent tells twenty times a second, and the conductor hands it on.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,16 +12,16 @@ use super::gathering::Fleet;
 use super::messages::{AgentOrder, Told};
 use super::wire::Sending;
 
-/// Between two tellings.
+/// Time between two messages of an agent.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// One phase's talk, of one agent.
+/// Exchange of floors of one agent in one phase.
 pub struct FloorTalk<'a> {
-    /// Of the phase.
+    /// Number of the phase.
     pub number: u32,
-    /// What is told and heard.
+    /// Floors, its own and those heard of others.
     pub floors: &'a Floors,
-    /// Which records are the agent's.
+    /// Ownership of records: which are the agent's.
     pub ownership: &'a Ownership,
     /// The line to the conductor.
     pub sending: &'a Sending,
@@ -42,7 +42,7 @@ impl FloorTalk<'_> {
     }
 }
 
-/// Carries a load, and talks meanwhile, where there is something to talk of.
+/// Carries a load, and exchanges floors meanwhile if `talk` is given.
 pub fn talking<T>(talk: Option<FloorTalk<'_>>, load: impl FnOnce() -> T) -> T {
     let Some(talk) = talk else { return load() };
     let over = AtomicBool::new(false);
@@ -58,7 +58,7 @@ pub fn talking<T>(talk: Option<FloorTalk<'_>>, load: impl FnOnce() -> T) -> T {
 }
 
 impl Fleet {
-    /// Tells all others what the records of an agent hold at the begin of a phase.
+    /// Tells all other agents the floors of one agent's records at the begin of a phase.
     pub(super) fn hand_on_base(&self, number: u32, from: usize, runs: FloorRuns) {
         let Some(owner) = self.members[from].place else { return };
         let order = AgentOrder::Base { number, owner, runs };
@@ -66,7 +66,7 @@ impl Fleet {
         others.for_each(|(_, member)| member.order(&order));
     }
 
-    /// Tells all others what was acknowledged to agents, each by its own clock.
+    /// Tells every agent what was acknowledged to the others, by its own clock.
     fn hand_on_floors(&self, number: u32, gathered: &[(usize, Acks)]) {
         let owner_of = |from: usize| self.members[from].place;
         let there = self.members.iter().enumerate().filter(|(_, member)| member.is_there());
@@ -84,21 +84,21 @@ impl Fleet {
     }
 }
 
-/// What agents have told the conductor and the others have not heard yet: it goes to each of them at once.
+/// Floors that agents have told the conductor and that the others have not heard yet: they go to all of them at once.
 pub struct GatheredFloors {
-    /// Of the phase.
+    /// Number of the phase.
     number: u32,
     acks: Vec<(usize, Acks)>,
     since: Instant,
 }
 
 impl GatheredFloors {
-    /// Nothing was told yet.
+    /// Makes an empty one for a phase.
     pub fn new(number: u32) -> GatheredFloors {
         GatheredFloors { number, acks: Vec::new(), since: Instant::now() }
     }
 
-    /// An agent tells what was acknowledged to it in the phase `number`.
+    /// Takes what an agent tells that was acknowledged to it in the phase `number`.
     pub fn hear(&mut self, fleet: &Fleet, number: u32, from: usize, told: Acks) {
         if number != self.number {
             return;
@@ -114,7 +114,7 @@ impl GatheredFloors {
         }
     }
 
-    /// Hands on what has waited for the others long enough.
+    /// Hands all on that has waited for [`EVERY`] or longer.
     pub fn hand_on_old(&mut self, fleet: &Fleet) {
         if !self.acks.is_empty() && self.since.elapsed() >= EVERY {
             self.hand_on(fleet);

@@ -1,5 +1,5 @@
-//! The agents of a run: who listens for them, takes in those that may come, and refuses the others in one line,
-//! which never harms the run.
+//! The agents of a run: the conductor listens for them, takes in those that may join, and refuses the others in one
+//! line. A refused agent never harms the run.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -33,59 +33,59 @@ use super::token::{TOKEN_VARIABLE, Token};
 use super::wire::{Sending, accept, carry};
 use crate::exit::Failure;
 
-/// Between two looks whether the user still wants to wait.
+/// Pause between two looks whether the user still wants to wait.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long agents have to end after the run.
+/// Time that agents have to end after the run.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What is heard of an agent.
+/// News of an agent.
 pub enum AgentNews {
-    /// It has come, and is one of those that carry the load.
+    /// It has joined, and is one of those that carry the load.
     Joined(Hello, Sending),
-    /// It says something.
+    /// It sent a message.
     Says(Told),
-    /// Nothing more will be heard of it, and why.
+    /// Nothing more will be heard of it; the text says why.
     Gone(String),
 }
 
 /// The agents of a run. When this is dropped, they are told to end.
 pub struct Fleet {
-    /// In the order in which they came.
+    /// Agents in the order in which they joined.
     pub members: Vec<Member>,
-    /// What is heard, and from which of them.
+    /// News, each with the index in `members` of its agent.
     pub inbox: Receiver<(usize, AgentNews)>,
-    /// Where one is lost the others go on: they read their own records back.
+    /// True while the others go on if an agent is lost: they read their own records back.
     pub goes_on: bool,
-    /// What they use, while a phase goes on.
+    /// Use of its machine by each agent's process in its last second, while a phase goes on.
     pub latest_use: LatestUse,
-    /// Phases that were prepared.
+    /// Number of phases prepared so far.
     pub prepared: u32,
-    /// Which records they read.
+    /// Records that the agents read.
     pub reads: ReadsFrom,
-    /// Fate of the run if one is lost.
+    /// Fate of the run if an agent is lost.
     pub on_lost: OnAgentLost,
-    /// The store that they load, as each was told of it but for its share.
+    /// Opening of the store that they load, as it goes to each agent but for its share.
     pub opening: Option<Opening>,
-    /// Places of those that were lost, whose records the others have taken over.
+    /// Places of agents that were lost, whose records the others have taken over.
     pub lost_owners: Vec<LostOwner>,
-    /// Number below which nobody knows what was written to records, for they were dealt out anew.
+    /// Records below this number may hold writes that nobody knows of, for the records were dealt out anew.
     pub unknown_below: u64,
     count: u32,
-    /// Where they join, HOST:PORT.
+    /// Address at which agents join, HOST:PORT.
     address: String,
     /// Processes that the conductor has started itself.
     pub children: Vec<Child>,
     /// Command lines that end agents elsewhere, run once all is over.
     pub ends: Vec<EndLine>,
     door: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
-    /// Not all have come yet: one that leaves makes room for another.
+    /// True until all have joined: until then an agent that leaves makes room for another.
     gathering: Arc<AtomicBool>,
 }
 
-/// Takes the address for agents.
+/// Binds the address for agents.
 ///
 /// # Errors
-/// A mistake of usage, if it cannot be had.
+/// A mistake of usage, if it cannot be bound.
 pub(super) fn bind(address: &str) -> Result<BlockingListener, Failure> {
     BlockingListener::bind(address).map_err(|error| cannot_listen(address, &error))
 }
@@ -149,12 +149,12 @@ impl Fleet {
         })
     }
 
-    /// Where they join, HOST:PORT.
+    /// Returns the address at which agents join, HOST:PORT.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Prints what is to be typed on each machine. A token that the user gave is not repeated.
+    /// Prints the line to type on each machine. A token that the user gave is not repeated.
     pub fn tell_how_to_join(&self, listen: &str, made: Option<&Token>) {
         let port = self.address.rsplit(':').next().unwrap_or_default();
         let host = listen.rsplit_once(':').map_or(listen, |(host, _)| host);
@@ -170,8 +170,9 @@ impl Fleet {
         );
     }
 
-    /// Waits until all have come, or for as long as it is told. One that leaves meanwhile may be replaced. Where `expected`
-    /// machines are to send one each, it is told which have not.
+    /// Waits until all agents have joined, or for at most `patience`, without limit if that is `None`. An agent that
+    /// leaves meanwhile may be replaced. Where machines are `expected` to send one each, the user is told which have
+    /// not.
     ///
     /// # Errors
     /// [`Failure`] if the user does not want to wait, or some did not come.
@@ -182,7 +183,7 @@ impl Fleet {
         expected: Option<Vec<String>>,
     ) -> Result<(), Failure> {
         let begun = Instant::now();
-        // Those that this process starts itself are there at once.
+        // Agents that this process starts itself need no line to the user: they are there at once.
         let tell = |line: Option<String>| {
             if let Some(line) = line.filter(|_| expected.is_some()) {
                 warn_user!("kvdyno: {line}");
@@ -223,7 +224,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Refuses all agents that come, until each has or `patience` is over.
+    /// Refuses all agents that come, until each has come or `patience` is over.
     pub fn refuse_all(&mut self, why: &str, patience: Duration, interrupt: &Interrupt) {
         let until = Instant::now() + patience;
         let mut left = self.count;
@@ -239,10 +240,10 @@ impl Fleet {
         }
     }
 
-    /// A process that was started and has ended will never come.
+    /// Looks whether a process that was started has failed: it will never join.
     fn look_after_children(&mut self) -> Result<(), Failure> {
         for child in &mut self.children {
-            // A line that starts an agent elsewhere may be done with that.
+            // A line that starts an agent elsewhere may end with success before the agent does.
             if let Ok(Some(status)) = child.try_wait()
                 && !status.success()
             {
@@ -268,7 +269,8 @@ impl Drop for Fleet {
             while Instant::now() < given_up && matches!(child.try_wait(), Ok(None)) {
                 std::thread::sleep(LOOK / 5);
             }
-            // It does not hear, or is stopped: nothing of the run is left behind. Each leads a group.
+            // It does not hear, or is stopped. Each leads a process group, which is killed whole: nothing of the run
+            // is left behind.
             let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
             if let (Some(group), Ok(None)) = (group, child.try_wait()) {
                 let _ = kill_process_group(group, Signal::KILL);
@@ -279,7 +281,7 @@ impl Drop for Fleet {
     }
 }
 
-/// Who lets agents in.
+/// Listener that lets agents in.
 struct Door {
     config: Arc<ServerConfig>,
     me: Hello,
@@ -289,7 +291,7 @@ struct Door {
     refusals: RefCell<Refusals>,
 }
 
-/// The numbers of the agents that are taken.
+/// Numbers of the agents that are taken.
 type Taken = RefCell<BTreeSet<usize>>;
 
 impl Door {
@@ -300,8 +302,8 @@ impl Door {
         let lines = Rc::clone(&open);
         local.spawn_local(async move {
             loop {
-                // A connection that breaks before it is accepted is nobody's loss. Where no file can be opened any more, one
-                // may be closed soon.
+                // Nothing is lost with a connection that breaks before it is accepted. If the process can open no
+                // more files, one may be closed soon.
                 let Ok((stream, from)) = listener.accept().await else {
                     tokio::time::sleep(LOOK).await;
                     continue;
@@ -317,7 +319,7 @@ impl Door {
         });
         let over = async {
             let _ = ends.await;
-            // The last words are on their way; whoever has heard them closes its line.
+            // The last messages are on their way; an agent that has heard them closes its line.
             let given_up = Instant::now() + FAREWELL;
             while open.get() > 0 && Instant::now() < given_up {
                 tokio::time::sleep(LOOK / 10).await;
@@ -326,7 +328,7 @@ impl Door {
         local.run_until(over).await;
     }
 
-    /// One connection, from its begin to its end.
+    /// Serves one connection, from its begin to its end.
     async fn admit(&self, stream: TcpStream, from: IpAddr, taken: &Taken) {
         let stream = match accept(stream, Arc::clone(&self.config)).await {
             Ok(stream) => stream,
@@ -346,7 +348,7 @@ impl Door {
         let end = carry(stream, outgoing, |told: Told| match (number, told) {
             (Some(number), told) => self.tell(number, AgentNews::Says(told)),
             (None, Told::Hello(hello)) => {
-                // Whoever was refused keeps no end to send at: its line is closed.
+                // A refused agent has no sender left: its line is closed.
                 let Some(sending) = sending.take() else { return };
                 let here = taken.borrow().len();
                 match self.objection(&hello, here) {
@@ -379,11 +381,11 @@ impl Door {
     }
 
     fn tell(&self, number: usize, heard: AgentNews) {
-        // A run that is over listens to nobody.
+        // The receiver may be gone once the run is over.
         let _ = self.sink.send((number, heard));
     }
 
-    /// Why an agent is not taken, if it is not.
+    /// Returns the reason why an agent is not taken, if there is one.
     fn objection(&self, hello: &Hello, taken: usize) -> Option<String> {
         let me = &self.me;
         if (hello.format, &hello.version) != (FORMAT, &me.version) {

@@ -1,11 +1,11 @@
-//! Who a process is, so that agents of another build are told from those that may join.
+//! The identity of a process, by which agents of another build are told from those that may join.
 
 use ring::digest::{SHA256, digest};
 
 use super::messages::{FORMAT, Hello};
 use crate::exit::Failure;
 
-/// Who this process is.
+/// Returns the identity of this process.
 ///
 /// # Errors
 /// [`Failure`] if it cannot read its own program.
@@ -21,7 +21,7 @@ pub fn who_am_i() -> Result<Hello, Failure> {
     })
 }
 
-/// SHA-256, in hexadecimal digits.
+/// Returns the SHA-256 of `bytes` in hexadecimal digits.
 pub fn hash(bytes: &[u8]) -> String {
     digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,27 +1,27 @@
-//! What each agent's process used of its machine in its last second: told while a phase goes on, for the page and the
-//! files of the run. How far clocks differ does not matter to it.
+//! Use of machines by agents' processes in their last second, told while a phase goes on, for the page and the
+//! files of the run. Offsets of clocks do not matter to it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kvdyno_report::events::ProcessUsed;
 
-/// The agents that carry load now; its copies are one and the same.
+/// Latest use of each agent that carries load now, by its number; clones share one map.
 #[derive(Clone, Debug, Default)]
 pub struct LatestUse(Arc<Mutex<BTreeMap<usize, ProcessUsed>>>);
 
 impl LatestUse {
-    /// An agent, by its number, has told it; `name` is what it is called.
+    /// Enters what an agent, by its number, has told; `name` is the agent's name.
     pub fn told(&self, number: usize, name: &str, used: ProcessUsed) {
         self.known().insert(number, ProcessUsed { process: name.to_owned(), ..used });
     }
 
-    /// Nothing more is heard of an agent.
+    /// Removes an agent of which nothing more is heard.
     pub fn forget(&self, number: usize) {
         self.known().remove(&number);
     }
 
-    /// Of all agents, in their order.
+    /// Returns the latest use of all agents, in the order of their numbers.
     pub fn all(&self) -> Vec<ProcessUsed> {
         self.known().values().cloned().collect()
     }

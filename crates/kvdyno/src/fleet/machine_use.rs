@@ -1,5 +1,5 @@
-//! What an agent's machine did while it carried a phase's load: its processors, what other virtual machines took of
-//! them, its network links, and what waited in its sockets.
+//! Use of an agent's machine while it carried a phase's load: its processors, the time that other virtual machines
+//! took of them, its network links, and bytes that waited in its sockets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 /// Tables of this machine's TCP sockets.
 const TABLES: [&str; 2] = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 
-/// What a machine did during a phase; `None` of what it does not tell.
+/// Use of a machine during a phase; `None` where the machine does not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineUse {
-    /// Share of all processors' time spent working, whoever for.
+    /// Share of all processors' time spent working, for any process.
     pub busy: Option<f64>,
-    /// Share of it that other virtual machines took.
+    /// Share of all processors' time that other virtual machines took.
     pub steal: Option<f64>,
     /// Share of its speed that the fullest link carried in one direction.
     pub link: Option<f64>,
@@ -24,14 +24,14 @@ pub struct MachineUse {
     pub queued: Option<u64>,
 }
 
-/// Looks once a second.
+/// Sampler that looks at the machine once a second.
 pub struct MachineWatch {
     sampler: Option<Sampler>,
     queued: Arc<AtomicU64>,
 }
 
 impl MachineWatch {
-    /// From now on; `tell` gets what this process used in each second.
+    /// Starts to watch; `tell` gets what this process used in each second.
     pub fn start(tell: impl Fn(ProcessUsed) + Send + 'static) -> MachineWatch {
         let queued = Arc::new(AtomicU64::new(0));
         let most = Arc::clone(&queued);
@@ -44,7 +44,7 @@ impl MachineWatch {
         MachineWatch { sampler: Sampler::start_telling(&[], Box::new(look)).ok(), queued }
     }
 
-    /// What it came to.
+    /// Ends the watch. Returns the use of the machine since its start.
     pub fn stop(self) -> MachineUse {
         let Some(sampler) = self.sampler else { return MachineUse::default() };
         let used = sampler.stop().summary;
@@ -63,8 +63,8 @@ fn all_queued() -> u64 {
     tables.iter().map(|table| queued(table)).sum()
 }
 
-/// Bytes that wait in a table of sockets as proc_net_tcp describes it: the fifth column is `sent:received`, in
-/// hexadecimal digits. Those of a socket that listens (state 0A) are no bytes.
+/// Returns the bytes that wait in a table of sockets in the format of proc_net_tcp: the fifth column is
+/// `sent:received`, in hexadecimal digits. Sockets that listen (state 0A) are left out: their numbers are no bytes.
 fn queued(table: &str) -> u64 {
     let socket = |line: &str| {
         let mut words = line.split_ascii_whitespace().skip(3);

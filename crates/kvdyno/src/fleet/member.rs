@@ -1,5 +1,5 @@
-//! One agent as its conductor knows it: how to reach it, what it has told of the phase, and what its row in the
-//! table of agents says.
+//! One agent as its conductor knows it: how to reach it, what it has told of the phase, and its row in the table of
+//! agents.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -20,47 +20,47 @@ use super::shares::GroupCourses;
 use super::wire::Sending;
 use crate::account::Unclear;
 
-/// Shortest delay of a begin that is told: any busy machine has less now and then.
+/// Shortest delay of a begin that is reported: on any busy machine shorter ones happen now and then.
 const LATE: Duration = Duration::from_millis(10);
 
-/// See the top of the file.
+/// One agent as its conductor knows it.
 pub struct Member {
-    /// What it is called.
+    /// Name of the agent.
     pub name: String,
     hello: Hello,
     sending: Sending,
-    /// Why nothing more will be heard of it.
+    /// Reason why nothing more will be heard of it; `None` while it is there.
     pub lost: Option<String>,
-    /// When that was noticed.
+    /// Moment at which its loss was noticed.
     pub lost_at: Option<Instant>,
-    /// Its number among those that carry the load of the store, from 0; `None` if it was lost before.
+    /// Number among the agents that carry the load of the store, zero-based; `None` if it was lost before.
     pub place: Option<u32>,
-    /// Records that it left to the others, once they have taken it over.
+    /// Records that it left to the others, once they have taken them over.
     pub estate: Option<Estate>,
-    /// How far its clocks are off, as it was known last.
+    /// Latest known offsets of its clocks.
     pub clock: Offsets,
-    /// Of the phase that runs, or ran last.
+    /// Its part in the phase that runs, or ran last.
     pub phase: MemberPhase,
     /// Writes that were acknowledged to it in phases that are over.
     pub acknowledged: u64,
-    /// How its records stood before they were read back.
+    /// State of its records before they were read back.
     pub unclear: Unclear,
 }
 
-/// What an agent did in a phase.
+/// An agent's part in a phase.
 #[derive(Default)]
 pub struct MemberPhase {
-    /// From its times and numbers to the conductor's.
+    /// Conversion of its times and worker numbers to the conductor's.
     pub moved: Moved,
-    /// How far its clocks were off before the phase; intervals are those of then.
+    /// Offsets of its clocks before the phase, by which its intervals are converted.
     pub clock: Offsets,
-    /// Records are read back.
+    /// True if records are read back.
     pub reads_back: bool,
-    /// Which of its workers have ended.
+    /// For each of its workers, true once it has ended.
     pub ended: Vec<bool>,
-    /// All of its workers have, and it has said when it stood still.
+    /// True once all of its workers have ended, and it has said when it stood still.
     pub loaded: bool,
-    /// What its workers found, by the conductor's clock.
+    /// Findings of its workers, by the conductor's clock.
     pub findings: Findings,
     /// Acknowledged writes that each of its workers has told of, interval by interval.
     written: Vec<u64>,
@@ -69,22 +69,22 @@ pub struct MemberPhase {
     latencies: Option<Histogram<u64>>,
     lag: Option<Histogram<u64>>,
     used: Vec<WorkerUse>,
-    /// Its operations in each stretch.
+    /// Its operations in each stretch of the phase.
     pub course: AgentCourse,
-    /// What its machine did.
+    /// Use of its machine.
     pub machine: MachineUse,
-    /// Records 0..n exist after it, as far as this agent inserted them.
+    /// Records 0..n exist after the phase, as far as this agent inserted them.
     pub records: u64,
-    /// Processor time that it took to draw what other agents carried out.
+    /// Processor time that it spent on drawing operations that other agents carried out.
     pub passing: Duration,
-    /// How far it got in each group's operations, and what it carried out of them.
+    /// For each group, the number of the operation that it reached, and the operations that it carried out.
     pub groups: GroupCourses,
     /// Reads of other agents' records, and how many of them were judged.
     pub foreign: ForeignReads,
 }
 
 impl Member {
-    /// An agent that has said who it is.
+    /// Makes a member from an agent that has said who it is.
     pub fn new(name: String, hello: Hello, sending: Sending) -> Member {
         let (lost, phase) = (None, MemberPhase::default());
         let (clock, acknowledged, unclear) = (Offsets::UNKNOWN, 0, Unclear::default());
@@ -104,19 +104,19 @@ impl Member {
         }
     }
 
-    /// A phase is prepared: nothing is known of it yet.
+    /// Forgets the last phase, for a new one is prepared.
     pub fn make_ready(&mut self, reads_back: bool) {
         let loaded = !self.is_there();
         self.phase = MemberPhase { reads_back, loaded, ..MemberPhase::default() };
     }
 
-    /// A phase is to begin that it carries with so many workers, numbered from `moved` on.
+    /// Enters that it carries the next phase with `workers` workers, numbered from `moved` on.
     pub fn take_part(&mut self, moved: Moved, workers: usize) {
         (self.phase.moved, self.phase.clock) = (moved, self.clock);
         (self.phase.ended, self.phase.written) = (vec![false; workers], vec![0; workers]);
     }
 
-    /// It can be given orders.
+    /// Returns true if it is not lost, so that it can be given orders.
     pub fn is_there(&self) -> bool {
         self.lost.is_none()
     }
@@ -126,28 +126,28 @@ impl Member {
         self.sending.send(order);
     }
 
-    /// Who it is, for people: such as `agent-2 (load-7, process 123)`.
+    /// Describes it for people, such as `agent-2 (load-7, process 123)`.
     pub fn who(&self) -> String {
         format!("{} ({}, process {})", self.name, self.hello.machine, self.hello.process)
     }
 
-    /// Name of its machine.
+    /// Returns the name of its machine.
     pub fn machine(&self) -> &str {
         &self.hello.machine
     }
 
-    /// What it is called where its machine matters: such as `agent-2 (load-7)`.
+    /// Returns its name with that of its machine, such as `agent-2 (load-7)`.
     pub fn called(&self) -> String {
         format!("{} ({})", self.name, self.hello.machine)
     }
 
-    /// Numbers of its workers among those of all agents.
+    /// Returns the numbers of its workers among those of all agents.
     pub fn workers(&self) -> Range<usize> {
         let first = self.phase.moved.first_worker;
         first..first + self.phase.ended.len()
     }
 
-    /// A worker has told of an interval.
+    /// Takes an interval of one worker.
     pub fn batch(&mut self, batch: Batch, voice: &TeamVoice) {
         let phase = &mut self.phase;
         if batch.worker >= phase.ended.len() {
@@ -175,7 +175,7 @@ impl Member {
         voice.batch(phase.moved.batch(batch));
     }
 
-    /// A worker has ended.
+    /// Takes the report of a worker that has ended.
     pub fn ended(&mut self, report: WorkerReport, voice: &TeamVoice) {
         let phase = &mut self.phase;
         let Some(ended) = phase.ended.get_mut(report.worker()) else { return };
@@ -183,7 +183,7 @@ impl Member {
         phase.used.push(report.used());
         if let Some(lag) = report.send_lag() {
             let sum = phase.lag.get_or_insert_with(latency_histogram::<u64>);
-            // Both have the bounds of every latency.
+            // The sum cannot fail: both histograms have the bounds of every latency.
             let _ = sum.add(lag);
         }
         for &(group, reached) in report.issued() {
@@ -199,20 +199,20 @@ impl Member {
         !self.is_there() && self.place.is_some() && self.estate.is_none()
     }
 
-    /// Nothing more will be heard of it: keeps why, and when that was noticed.
+    /// Enters that it is lost: keeps why, and when that was noticed.
     pub fn note_loss(&mut self, why: &str) {
         if self.is_there() {
             (self.lost, self.lost_at) = (Some(why.to_owned()), Some(Instant::now()));
         }
     }
 
-    /// Nothing more will be heard of it.
+    /// Enters that it is lost while a phase goes on.
     pub fn lose(&mut self, why: &str, voice: &TeamVoice) {
         self.note_loss(why);
         let phase = &mut self.phase;
         for (worker, ended) in phase.ended.iter_mut().enumerate() {
             if !std::mem::replace(ended, true) {
-                // What it would have counted itself is known from its intervals, as far as these came.
+                // What the worker would have counted itself is known from its intervals, as far as these came.
                 phase.findings.tally.writes_acknowledged += phase.written[worker];
                 voice.lost(phase.moved.first_worker + worker);
             }
@@ -220,10 +220,10 @@ impl Member {
         phase.loaded = true;
     }
 
-    /// By how much its clocks were off otherwise than before the phase, at most, as far as that is known: from
-    /// before the phase to after it, ns.
+    /// Returns the uncertainty of its clocks, ns: the largest distance of either from its offset before the phase,
+    /// from before the phase to after it, as far as that is known.
     pub fn clock_uncertainty(&self) -> Nanos {
-        // Nothing of a phase in which it took no part is told by its clock.
+        // Its clock tells no time of a phase in which it took no part.
         if self.phase.ended.is_empty() { 0 } else { self.phase.clock.until(self.clock) }
     }
 
@@ -232,12 +232,12 @@ impl Member {
         self.phase.used.iter().map(|used| used.late).min()
     }
 
-    /// Its clients.
+    /// Returns the number of its clients.
     pub fn clients(&self) -> u32 {
         self.phase.used.iter().map(|used| used.clients).sum()
     }
 
-    /// Its row in a phase of `all` operations that took `seconds`.
+    /// Returns its row in the table of a phase of `all` operations that took `seconds`.
     pub fn row(&self, all: u64, seconds: f64) -> AgentResult {
         let MemberPhase { ended, operations, succeeded, latencies, lag, used, .. } = &self.phase;
         let MemberPhase { course, machine, passing, .. } = &self.phase;
@@ -277,7 +277,7 @@ impl Member {
     }
 }
 
-/// The agent that began last, if that was late for a phase of this length.
+/// Returns the agent that began last, if that was late for a phase of this length.
 pub fn late_begin(members: &[Member], span: Duration) -> Option<Reason> {
     let last = members.iter().filter_map(|member| Some((member.begun_late()?, member)));
     let (late, last) = last.max_by_key(|(late, _)| *late)?;
@@ -285,7 +285,7 @@ pub fn late_begin(members: &[Member], span: Duration) -> Option<Reason> {
     (late >= LATE && reason.holds()).then_some(reason)
 }
 
-/// Says whose worker the limit was.
+/// Replaces the worker's number in a reason by its agent and its number there.
 pub fn name_limit(members: &[Member], reason: &mut Reason) {
     let Reason::ClientLimited { worker, agent, .. } = reason else { return };
     let number = *worker as usize;
@@ -351,7 +351,7 @@ mod tests {
     fn the_agent_that_began_last_is_named_and_its_late_begin_judged() {
         let mut members = [member(1, 0, 2), member(2, 2, 1), member(3, 3, 1)];
         let late = |ms| WorkerUse { late: Duration::from_millis(ms), ..WorkerUse::default() };
-        // The first worker counts: one that has to wait for its processor is no late begin.
+        // The earliest begin counts: a worker that has to wait for its processor is no late begin.
         members[0].phase.used = vec![late(900), late(0)];
         members[1].phase.used = vec![late(300)];
         let level = |seconds| {

@@ -1,5 +1,5 @@
-//! What conductor and agents say to each other, as plain values. Orders go down: the conductor alone decides.
-//! What an agent measured goes up, as its workers tell it.
+//! Messages of conductor and agents, as plain values. Orders go down: the conductor alone decides. Measurements go
+//! up, as an agent's workers report them.
 
 use std::time::Duration;
 
@@ -15,33 +15,33 @@ use super::loss::TakesOver;
 use super::machine_use::MachineUse;
 use crate::account::Unclear;
 
-/// Number of the format of these messages; agents of another are refused.
+/// Format number of these messages; the conductor refuses agents of another format.
 pub const FORMAT: u32 = 8;
 
-/// What the conductor orders.
+/// Order of the conductor.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum AgentOrder {
-    /// The agent is not taken, or no longer; why, in one line.
+    /// The agent is not taken, or no longer; the text says why, in one line.
     Refused(String),
     /// The agent is one of those that carry the load.
     Taken {
-        /// What it is called.
+        /// Name of the agent.
         name: String,
     },
-    /// A store is to be loaded: connect, and make ready to judge what it answers.
+    /// A store is to be loaded: connect, and prepare to judge its answers.
     Open(Box<Opening>),
-    /// What does the agent's clock say?
+    /// Tell the time of the agent's clocks.
     Clock {
         /// Number of the question.
         number: u32,
     },
     /// Connect the workers of a phase.
     Prepare(Box<Preparing>),
-    /// A phase that is prepared is to begin then: confirm it, if this is heard in time.
+    /// A phase that is prepared is to begin at this moment: confirm it, if this is heard in time.
     StartAt {
         /// [`Preparing::number`].
         number: u32,
-        /// When, on the agent's clock.
+        /// Moment of the begin, on the agent's clock.
         at: Nanos,
     },
     /// All have confirmed the moment named last: the phase begins then.
@@ -60,32 +60,33 @@ pub enum AgentOrder {
     Rate {
         /// Number of the group.
         group: usize,
-        /// With which operation, and to what.
+        /// First operation of the new rate, and that rate.
         change: RateChange,
     },
     /// A lane is dealt operations.
     Deal {
         /// [`Preparing::number`].
         number: u32,
-        /// Which lane, and which operations.
+        /// Lane, and its operations.
         deal: Deal,
     },
-    /// What another agent's records hold at the begin.
+    /// Floors of another agent's records at the begin of the phase.
     Base {
         /// [`Preparing::number`].
         number: u32,
-        /// Number of that agent among those that own records.
+        /// Number of that agent among those that own records, zero-based.
         owner: u32,
-        /// Their floors.
+        /// Floors of its records.
         runs: FloorRuns,
     },
-    /// What was acknowledged to other agents.
+    /// Writes that were acknowledged to other agents.
     Floors {
         /// [`Preparing::number`].
         number: u32,
-        /// For each, its number among those that own records, and what, by the clock of the agent that hears it.
+        /// For each agent, its number among those that own records, and its writes, by the clock of the agent that
+        /// hears this.
         told: Vec<(u32, Acks)>,
-        /// By how much the clocks of any two may differ beside, ns.
+        /// Largest further difference between the clocks of any two agents, ns.
         off: Nanos,
     },
     /// Do not wait for requests in flight.
@@ -94,17 +95,17 @@ pub enum AgentOrder {
     ReadAgain,
     /// The user wants to stop: do not go on reading again.
     Hurry,
-    /// Of the records below this number: of how many own ones is unclear what they hold?
+    /// Count the agent's own records, among those below this number, of which it is unclear what they hold.
     CountUnclear {
-        /// Where they end.
+        /// End of the range of records, exclusive.
         records: u64,
     },
-    /// Agents were lost: their records are those of the others from now on.
+    /// Agents were lost: the others own their records from now on.
     TakeOver {
-        /// All of those that were lost, in order.
+        /// All agents that were lost, in order.
         lost: Vec<LostOwner>,
     },
-    /// The store is done with.
+    /// The run is done with the store.
     Close,
     /// The run is over.
     End,
@@ -119,132 +120,133 @@ pub struct Opening {
     pub plan: String,
     /// SHA-256 of `plan`, in hexadecimal digits.
     pub plan_hash: String,
-    /// Which operations the agent draws.
+    /// Part of the operations that the agent draws.
     pub part: Part,
-    /// Of which records it carries them out.
+    /// Ownership of records: the agent carries out the operations of its own.
     pub ownership: Ownership,
-    /// Tells this run's writes from those of earlier ones.
+    /// Session number of the run, by which its writes are told from those of earlier runs.
     pub session: u32,
-    /// Check what is read.
+    /// True if values that are read are checked.
     pub verify: bool,
-    /// Every record of the plan is there already.
+    /// True if every record of the plan exists already.
     pub exists: bool,
     /// Records of other agents that this one may have to judge.
     pub takes_over: TakesOver,
-    /// What clients may spend on being on time.
+    /// Means by which clients wait until a request is due.
     pub pace: Pacing,
-    /// How long an eventually consistent store may take to settle.
+    /// Time that an eventually consistent store may take to settle.
     pub settle: Duration,
 }
 
 /// A phase to be prepared.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Preparing {
-    /// Tells it from one that was called off: an agent that is connecting hears of that when it is done.
+    /// Number of the phase. It differs for a phase that was called off: an agent that is still connecting hears of
+    /// the calling off only when it is done.
     pub number: u32,
-    /// What the agent does: the phase's plan with its share of the clients.
+    /// The phase's plan with this agent's share of the clients.
     pub phase: PhasePlan,
-    /// Records are read back: at the strongest level of reads that the store answers.
+    /// True if records are read back, at the strongest level of reads that the store answers.
     pub reads_back: bool,
-    /// Operations of closed groups are dealt.
+    /// True if the operations of closed groups are dealt.
     pub deals: bool,
 }
 
-/// What an agent tells.
+/// Message of an agent.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Told {
-    /// Its first word.
+    /// Its first message: who it is.
     Hello(Hello),
-    /// The store is reached; this is the plan's hash as this agent understands it.
+    /// The store is reached.
     Opened {
-        /// SHA-256 of the plan when it is written again.
+        /// SHA-256 of the plan as this agent writes it again, in hexadecimal digits.
         plan_hash: String,
     },
-    /// The store cannot be reached, or the plan not read: why, in one line.
+    /// The store cannot be reached, or the plan not be read; the text says why, in one line.
     Failed(String),
-    /// What its clock says.
+    /// The time of its clocks.
     Clock {
         /// Number of the question.
         number: u32,
-        /// The time.
+        /// Readings of its clocks.
         shown: ClocksShown,
     },
     /// All workers of a phase are connected.
     Ready {
         /// [`Preparing::number`].
         number: u32,
-        /// How many.
+        /// Number of workers.
         workers: usize,
     },
     /// A phase cannot begin here.
     Unready {
         /// [`Preparing::number`].
         number: u32,
-        /// Why, in one line.
+        /// Reason, in one line.
         why: String,
     },
-    /// The order to begin then was heard in time.
+    /// The order to begin at this moment was heard in time.
     WillBegin {
         /// [`Preparing::number`].
         number: u32,
-        /// When, on the agent's clock.
+        /// Moment of the begin, on the agent's clock.
         at: Nanos,
     },
     /// A lane asks for operations.
     Claim {
         /// [`Preparing::number`].
         number: u32,
-        /// Which lane, and how many.
+        /// Lane, and the number of blocks that it asks for.
         claim: BlockClaim,
     },
-    /// What its records hold at the begin.
+    /// Floors of its records at the begin of the phase.
     Base {
         /// [`Preparing::number`].
         number: u32,
-        /// Their floors.
+        /// The floors.
         runs: FloorRuns,
     },
-    /// What was acknowledged to it since it told last.
+    /// Writes that were acknowledged to it since it told last.
     Floors {
         /// [`Preparing::number`].
         number: u32,
-        /// What, by its own clock.
+        /// The writes, by its own clock.
         told: Acks,
     },
-    /// An interval of one worker.
+    /// One worker's figures of an interval.
     Batch(Box<Batch>),
-    /// What its process used in its last second.
+    /// Use of its machine by its process in its last second.
     Used(ProcessUsed),
     /// A worker has ended.
     Ended(Box<WorkerReport>),
-    /// All workers have.
+    /// All workers have ended.
     Loaded {
-        /// When the agent stood still meanwhile.
+        /// Times at which the agent stood still during the phase.
         stalls: Stalls,
-        /// What its machine did.
+        /// Use of its machine.
         machine: MachineUse,
-        /// Records 0..n exist after the phase, as far as it inserted them.
+        /// Records 0..n exist after the phase, as far as this agent inserted them.
         records: u64,
-        /// Processor time that it took to draw what other agents carried out.
+        /// Processor time that it spent on drawing operations that other agents carried out.
         passing: Duration,
     },
-    /// What was read again, and what verification came to.
+    /// Results of reading again, and of verification.
     LookedAgain(Box<LookedAgain>),
-    /// As asked.
+    /// Answer to [`AgentOrder::CountUnclear`].
     Unclear(Unclear),
 }
 
-/// Who an agent is.
+/// Identity of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// [`FORMAT`].
+    /// Format of its messages, as [`FORMAT`].
     pub format: u32,
     /// Version of its kvdyno.
     pub version: String,
-    /// SHA-256 of its program.
+    /// SHA-256 of its program, in hexadecimal digits.
     pub build: String,
     /// Name of its machine.
     pub machine: String,
-    /// Number of its process.
+    /// Process number.
     pub process: u32,
 }

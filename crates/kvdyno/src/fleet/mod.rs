@@ -1,5 +1,5 @@
-//! One load from several machines: a conductor, which plans, keeps phases together, gathers and judges, and
-//! agents, which carry a part of the load and do nothing by themselves. docs/FLEET.md says how to use it.
+//! One load from several machines. The conductor plans, keeps phases together, gathers and judges; agents carry a
+//! part of the load, and do nothing by themselves. docs/FLEET.md says how to use it.
 
 mod agent;
 mod agent_store;
@@ -49,7 +49,7 @@ pub use reads::{ReadsFrom, longest_pipeline};
 #[cfg(feature = "simulated-agents")]
 pub use simulated::simulated_agents;
 
-/// How long processes that an engine starts wait for each other: machines come one by one, images are fetched.
+/// Time that processes started by an engine wait for each other: machines come one by one, images are fetched.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Time that a conductor whose run does not begin waits for the processes that an engine has started, to tell them.
 const REFUSING: Duration = Duration::from_secs(60);

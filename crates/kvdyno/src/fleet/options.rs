@@ -1,4 +1,4 @@
-//! `--agents`: what is asked for, and what cannot be had of several agents.
+//! `--agents`: reads what was asked for, and refuses what several agents cannot do.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,34 +22,34 @@ use crate::run_config::RunConfig;
 /// Most agents of a run.
 const MOST: u32 = 1_000;
 
-/// Which agents carry a run.
+/// Source of the agents that carry a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FleetOptions {
     /// Processes on this machine, this many.
     Local(u32),
-    /// This many, which join at this address.
+    /// Agents that join by themselves.
     Joining {
-        /// How many.
+        /// Number of agents.
         count: u32,
-        /// HOST:PORT.
+        /// Address at which the conductor listens, HOST:PORT.
         listen: String,
     },
-    /// Those that a deployment file names, which its command lines start.
+    /// Agents on the machines of a deployment file, started by the command lines in it.
     Described {
-        /// The machines.
+        /// Machines of the file's `[[load]]` tables.
         machines: Vec<LoadMachine>,
-        /// HOST:PORT, by which they reach this one.
+        /// Address by which agents reach the conductor, HOST:PORT.
         listen: String,
     },
-    /// Processes that an engine starts with this one.
+    /// Processes that an engine starts together with this one.
     Placed {
-        /// How many.
+        /// Number of agents.
         count: u32,
-        /// HOST:PORT.
+        /// Address at which the conductor listens, HOST:PORT.
         listen: String,
-        /// One more on this machine.
+        /// True if one more agent runs on this machine.
         itself: bool,
-        /// Who starts them.
+        /// Engine that starts them.
         engine: Engine,
     },
 }
@@ -57,7 +57,7 @@ pub enum FleetOptions {
 /// `--agents auto` alone, and with load on the conductor's machine.
 const AUTO: [&str; 2] = ["auto", "auto:all"];
 
-/// What an engine made of this process, if it is asked for.
+/// Returns the engine and the role that it gave to this process; `None` without `--agents auto`.
 fn placed(config: &RunConfig) -> Result<Option<(Engine, EngineRole)>, Failure> {
     let auto = config.agents.as_deref().is_some_and(|text| AUTO.contains(&text));
     let variable = |name: &str| std::env::var(name).ok();
@@ -74,7 +74,7 @@ fn placed(config: &RunConfig) -> Result<Option<(Engine, EngineRole)>, Failure> {
     }
 }
 
-/// Where this process has to join a conductor, HOST:PORT, if an engine started it as an agent.
+/// Returns the address of the conductor that this process has to join, HOST:PORT, if an engine started it as an agent.
 ///
 /// # Errors
 /// [`Failure`] if the engine's variables do not tell.
@@ -85,8 +85,8 @@ pub fn conductor_to_join(config: &RunConfig) -> Result<Option<String>, Failure> 
     })
 }
 
-/// Tells the processes that an engine has started with this one that their run does not begin, and why: they would wait for
-/// it. Nothing, where this process is no such conductor.
+/// Tells the processes that an engine has started with this one that their run does not begin, and why: otherwise
+/// they would wait for it. Does nothing where this process is no such conductor.
 pub fn refuse_engine_agents(config: &RunConfig, why: &Failure, interrupt: &Interrupt) {
     let Ok(Some((engine, EngineRole::Conductor { others, listen }))) = placed(config) else {
         return;
@@ -144,7 +144,7 @@ impl FleetOptions {
         }
     }
 
-    /// Refuses a token or an address that cannot serve, before anything is asked of a store.
+    /// Refuses a token or an address that cannot serve, before the conductor asks a store for anything.
     ///
     /// # Errors
     /// A mistake of usage.
@@ -158,12 +158,12 @@ impl FleetOptions {
         }
     }
 
-    /// Returns true if they come by themselves or from other machines.
+    /// Returns true if the conductor waits for its agents: they come by themselves or from other machines.
     pub fn are_waited_for(&self) -> bool {
         !matches!(self, FleetOptions::Local(_))
     }
 
-    /// How many they are.
+    /// Returns the number of agents.
     pub fn count(&self) -> u32 {
         match self {
             FleetOptions::Local(count)
@@ -191,7 +191,7 @@ fn described(file: &str, listen: Option<&str>) -> Result<FleetOptions, Failure> 
     Ok(FleetOptions::Described { machines, listen: listen.to_owned() })
 }
 
-/// Says what agents cannot carry, before anything is begun.
+/// Refuses a plan that agents cannot carry, before anything is begun.
 ///
 /// # Errors
 /// [`Failure`] in one line.
@@ -217,12 +217,12 @@ pub fn refuse(asked: &FleetOptions, reads: ReadsFrom, plan: &Plan) -> Result<(),
     Ok(())
 }
 
-/// Where a run gets its agents from.
+/// Agents of a run: where they come from, and those that have joined.
 pub struct Fleets {
     asked: FleetOptions,
     reads: ReadsFrom,
     on_lost: OnAgentLost,
-    /// Those that have joined, which stay for all stores and trials.
+    /// Agents that have joined, which stay for all stores and trials; `None` if each store starts its own.
     joined: Option<Arc<Mutex<Fleet>>>,
 }
 
@@ -230,15 +230,15 @@ pub struct Fleets {
 pub struct FleetInUse(Arc<Mutex<Fleet>>);
 
 impl FleetInUse {
-    /// For orders.
+    /// Locks the agents, to give them orders.
     pub fn lock(&self) -> MutexGuard<'_, Fleet> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Fleets {
-    /// Waits for agents that are to join, `wait` long if somebody says so; those of this machine are started for each store anew, where its
-    /// clients have to be.
+    /// Waits for agents that are to join: for `wait` if the user says so, else as long as their kind is waited for.
+    /// Agents on this machine are started later, for each store anew, where its clients have to be.
     ///
     /// # Errors
     /// [`Failure`] if nobody can join, or the user does not want to wait.
@@ -283,28 +283,29 @@ impl Fleets {
         Ok(Fleets { asked, reads, on_lost, joined })
     }
 
-    /// How many agents there are.
+    /// Returns the number of agents.
     pub fn count(&self) -> u32 {
         self.asked.count()
     }
 
-    /// Which records they read.
+    /// Returns which records the agents read.
     pub fn reads(&self) -> ReadsFrom {
         self.reads
     }
 
-    /// Fate of the run if one is lost.
+    /// Returns the fate of the run if an agent is lost.
     pub fn on_lost(&self) -> OnAgentLost {
         self.on_lost
     }
 
-    /// When nothing more comes of agents that a store before lost, if requests take no longer than `timeout`.
+    /// Returns the moment from which no request of agents that an earlier store lost is in flight any more, if
+    /// requests take no longer than `timeout`; `None` if none was lost, or if the run ends with a lost agent.
     pub fn quiet_at(&self, timeout: Duration) -> Option<Instant> {
         let joined = self.joined.as_ref().filter(|_| self.on_lost == OnAgentLost::GoOn)?;
         joined.lock().unwrap_or_else(PoisonError::into_inner).quiet_at(timeout)
     }
 
-    /// The agents, for one store. Called by the thread that loads it.
+    /// Returns the agents for one store. Called by the thread that loads it.
     ///
     /// # Errors
     /// [`Failure`] if they cannot be started.

@@ -1,6 +1,7 @@
-//! The agent that is unlike the others: one whose p99 is far above that of the median agent in most stretches of the phase,
-//! or that does far less. Intervals are put together until they say something: the slower an agent is, the fewer of its
-//! operations an interval has. An agent that has more to do than the others, for the hot keys are its own, is no such one.
+//! Finds an outlier among the agents: its p99 is far above that of the median agent in most stretches of the phase,
+//! or it does far less. Intervals are pooled until they tell something: the slower an agent is, the fewer of its
+//! operations an interval has. An agent that has more to do than the others, because the hot keys are its own, is no
+//! outlier.
 
 use std::cmp::Ordering;
 
@@ -8,52 +9,52 @@ use kvdyno_core::verdict::AgentFigure;
 
 use super::course::{AgentCourse, AgentStretch, OPERATIONS, aligned};
 
-/// So many times the median agent's figure is far from it.
+/// An agent is far from the median agent if its figure is this many times the median agent's.
 const FAR: f64 = 1.5;
-/// Share of the stretches in which it must be.
+/// Share of the stretches in which an outlier must be far.
 const MOST: f64 = 2.0 / 3.0;
 /// Fewest stretches to judge by.
 const STRETCHES: usize = 4;
-/// Fewer stretches than these are made of fewer operations each.
+/// If the phase has fewer stretches than this, they are pooled anew from fewer operations each.
 const PREFERRED: usize = 6;
-/// Fewest operations of each agent in a stretch, in a short phase: their p99 is one of the two longest.
+/// Fewest operations of each agent in a stretch of a short phase: a p99 of so many is one of the two longest.
 const FEW_OPERATIONS: u64 = 100;
-/// Most chance that one of equal agents is named.
+/// Highest probability that one of equal agents is named.
 const CHANCE: f64 = 0.003;
-/// Fewest agents: of two nobody can say which is the odd one.
+/// Fewest agents: of two nobody can say which is the outlier.
 const AGENTS: usize = 3;
-/// An agent that carries this share of what the median agent does is not behind.
+/// Share of the median agent's work below which an agent is behind.
 const NOT_BEHIND: f64 = 0.97;
-/// An agent that is given this many times what the median agent is, and more than chance gives, has more to do.
+/// Multiple of the median agent's operations from which on an agent has more to do, if chance does not explain it.
 const MORE: f64 = 1.05;
-/// The most that a figure is said to be above the median's: one that did nothing is infinitely far.
+/// Largest reported multiple of the median's figure: that of an agent that did nothing is infinite.
 const FARTHEST: f64 = 1_000.0;
 
 /// An agent as it is compared with others.
 pub struct ComparedAgent<'a> {
-    /// Its operations.
+    /// Its operations, stretch by stretch.
     pub course: &'a AgentCourse,
-    /// Clients that it had.
+    /// Number of its clients.
     pub clients: u32,
 }
 
-/// An agent unlike the others.
+/// The outlier among the agents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outlier {
-    /// Which.
+    /// Index of the agent.
     pub agent: usize,
-    /// In what.
+    /// Figure in which it differs.
     pub figure: AgentFigure,
-    /// In how many stretches.
+    /// Number of stretches in which it differs.
     pub unlike: u64,
-    /// Of how many.
+    /// Number of stretches compared.
     pub stretches: u64,
     /// Its figure over the median agent's, in its median stretch.
     pub times: f64,
 }
 
-/// The agent that is most unlike the others, if one is. In an `open` phase what falls due is given; else each client
-/// does what it can.
+/// Returns the agent that differs most from the others, if one is an outlier. In an `open` phase each agent has to do
+/// what falls due; in a closed one each client does what it can.
 pub fn unlike(agents: &[ComparedAgent<'_>], open: bool) -> Option<Outlier> {
     if agents.len() < AGENTS {
         return None;
@@ -61,7 +62,7 @@ pub fn unlike(agents: &[ComparedAgent<'_>], open: bool) -> Option<Outlier> {
     let courses: Vec<&AgentCourse> = agents.iter().map(|agent| agent.course).collect();
     let (all, doublings) = aligned(&courses);
     let totals: Vec<AgentStretch> = all.iter().map(|stretches| sum(stretches)).collect();
-    // As if all had as many clients; what falls due does not depend on them.
+    // Scaled to an equal number of clients; what falls due does not depend on them.
     let shares: Vec<f64> = agents.iter().map(|a| f64::from(a.clients.max(1))).collect();
     let middle_share = median(shares.clone());
     let scales: Vec<f64> =
@@ -80,7 +81,7 @@ pub fn unlike(agents: &[ComparedAgent<'_>], open: bool) -> Option<Outlier> {
     let slow = slow.map(|found| Outlier { figure: AgentFigure::P99, ..found });
     let reached = courses.iter().map(|course| course.reached() >> doublings).min().unwrap_or(0);
     slow.or_else(|| {
-        // What comes after the first has ended is not compared.
+        // Stretches after the first agent has ended are not compared.
         let whole: Vec<&[AgentStretch]> =
             all.iter().map(|one| &one[..one.len().min(reached as usize)]).collect();
         let (times, figure) = match open {
@@ -91,7 +92,8 @@ pub fn unlike(agents: &[ComparedAgent<'_>], open: bool) -> Option<Outlier> {
     })
 }
 
-/// Each agent's p99 over that of the median agent, in each of the stretches that have enough operations of all.
+/// Returns each agent's p99 over that of the median agent, for each of the stretches that have enough operations of
+/// all.
 fn times_of_p99s(all: &[Vec<AgentStretch>]) -> Vec<Vec<f64>> {
     let whole: Vec<&[AgentStretch]> = all.iter().map(Vec::as_slice).collect();
     let pooled_to =
@@ -108,7 +110,7 @@ fn times_of_p99s(all: &[Vec<AgentStretch>]) -> Vec<Vec<f64>> {
     times.collect()
 }
 
-/// The median agent's rate of a client over each agent's.
+/// Returns the median agent's rate of a client over each agent's.
 fn times_of_rates(all: &[&[AgentStretch]], scales: &[f64]) -> Vec<Vec<f64>> {
     let times = pooled(all, middle_did_enough).into_iter().map(|sums| {
         let rates = sums.iter().zip(scales).map(|(sum, scale)| sum.succeeded as f64 * scale);
@@ -119,7 +121,7 @@ fn times_of_rates(all: &[&[AgentStretch]], scales: &[f64]) -> Vec<Vec<f64>> {
     times.collect()
 }
 
-/// Operations due of each agent, its backlog included, over operations sent, relative to the median agent's.
+/// Returns each agent's operations due, its backlog included, over its operations sent, relative to the median agent's.
 fn times_behind(all: &[&[AgentStretch]]) -> Vec<Vec<f64>> {
     let mut backlogs = vec![0_u64; all.len()];
     let times = pooled(all, middle_did_enough).into_iter().map(|sums| {
@@ -139,7 +141,7 @@ fn middle_did_enough(sums: &[AgentStretch]) -> bool {
     median(sums.iter().map(|sum| sum.succeeded as f64).collect()) >= OPERATIONS as f64
 }
 
-/// Puts stretches of all agents together, one after the other, until `enough` says so: the sums of each such pool.
+/// Pools stretches of all agents, one after the other, until `enough` says so. Returns the sums of each such pool.
 fn pooled(
     all: &[&[AgentStretch]],
     enough: impl Fn(&[AgentStretch]) -> bool,
@@ -162,8 +164,8 @@ fn sum(stretches: &[AgentStretch]) -> AgentStretch {
     sum
 }
 
-/// The agent that was far from the median in most stretches, and in more than chance explains: of `times`, a row a
-/// stretch, those agents whom `judged` says.
+/// Returns the agent that was far from the median in most stretches, and in more than chance explains. `times` has a
+/// row for each stretch; only agents that `judged` marks can be found.
 fn find(times: &[Vec<f64>], judged: &[bool]) -> Option<Outlier> {
     let stretches = times.len() as u64;
     if times.len() < STRETCHES {
@@ -174,7 +176,7 @@ fn find(times: &[Vec<f64>], judged: &[bool]) -> Option<Outlier> {
     let all: u64 = fars.iter().sum();
     let found = (0..judged.len()).filter(|agent| judged[*agent]).filter_map(|agent| {
         let unlike = fars[agent];
-        // So often any other is far by chance.
+        // Probability by which any other agent is far in a stretch.
         let others = (judged.len() as u64 - 1) * stretches;
         let chance = (all - unlike + 1) as f64 / (others + 2) as f64;
         let explained = at_least(unlike, stretches, chance) * judged.len() as f64 >= CHANCE;
@@ -188,7 +190,7 @@ fn find(times: &[Vec<f64>], judged: &[bool]) -> Option<Outlier> {
     })
 }
 
-/// The chance that something of this `chance` happens `least` times or more often in so many `tries`.
+/// Returns the probability that an event of this `chance` happens at least `least` times in so many `tries`.
 fn at_least(least: u64, tries: u64, chance: f64) -> f64 {
     let exactly = |times: u64| {
         let ways = (0..times).map(|n| (tries - n) as f64 / (n + 1) as f64).product::<f64>();

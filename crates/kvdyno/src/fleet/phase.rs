@@ -1,4 +1,4 @@
-//! One phase carried by agents: all are ready, all begin at one moment, all end, and what they tell becomes one
+//! One phase carried by agents: all are ready, all begin at one moment, all end. What they report becomes one
 //! measure, by the code that brings the workers of one process together.
 
 use std::sync::Arc;
@@ -29,16 +29,16 @@ use super::wire::SILENCE;
 use crate::account::{Ownerless, Unclear};
 use crate::exit::Failure;
 
-/// How long agents may take to connect to a store, or to get their workers ready.
+/// Time that agents may take to connect to a store, or to get their workers ready.
 pub(super) const CONNECTING: Duration = Duration::from_secs(120);
-/// Between two looks at what the conductor decides.
+/// Pause between two looks at what the conductor decides.
 pub(super) const LOOK: Duration = Duration::from_millis(5);
 
 impl Fleet {
-    /// Gets all agents ready for a store, which they read as `reads` says; `opening` is what all are told.
+    /// Gets all agents ready for a store, whose records they read as `reads` says; `opening` goes to all of them.
     ///
     /// # Errors
-    /// [`Failure`] if one cannot reach it, or takes the plan for another.
+    /// [`Failure`] if one cannot reach the store, or if its plan has another hash.
     pub fn open(
         &mut self,
         interrupt: &Interrupt,
@@ -74,7 +74,7 @@ impl Fleet {
         })
     }
 
-    /// The store is done with.
+    /// Tells all agents that the run is done with the store.
     pub fn close(&self) {
         self.members.iter().for_each(|member| member.order(&AgentOrder::Close));
     }
@@ -84,8 +84,8 @@ impl Fleet {
         self.members.iter().filter(|member| member.place.is_some()).count() as u32
     }
 
-    /// What cannot be told of the records 0..`records`, whose reading back is over, for agents were lost;
-    /// `None` if none was.
+    /// Returns what is unknown of the records 0..`records` because agents were lost; call it once these are read
+    /// back. `None` if no agent was lost.
     pub fn ownerless(&self, records: u64) -> Option<Ownerless> {
         let (reads, count) = (self.reads, self.count());
         let mut ownerless = Ownerless::default();
@@ -95,7 +95,8 @@ impl Fleet {
                 Some(estate) => estate.records,
                 None => Division { reads, index, count }.own(records),
             };
-            // It may have been lost when it had told what it had read; some of that, when it had taken over from others.
+            // A lost agent may have told before what it had read. If it had taken over from others, some of that was
+            // theirs.
             let read = match member.phase.reads_back && self.lost_owners.is_empty() {
                 true => member.phase.findings.tally.records,
                 false => 0,
@@ -111,7 +112,7 @@ impl Fleet {
         (!ownerless.agents.is_empty()).then_some(ownerless)
     }
 
-    /// Returns true if an agent was lost since it carries the load of the store.
+    /// Returns true if an agent was lost since the agents carry the load of the store.
     pub fn has_lost(&self) -> bool {
         self.members.iter().any(|member| member.place.is_some() && !member.is_there())
     }
@@ -122,13 +123,13 @@ impl Fleet {
         self.members.iter().filter(carry)
     }
 
-    /// The first agent that was lost and whose load nobody has taken over, with why.
+    /// Describes the first agent that was lost and whose load no other has taken over, with the reason.
     pub(super) fn first_unresolved(&self) -> Option<String> {
         let lost = self.unresolved().next()?;
         Some(format!("{}: {}", lost.who(), lost.lost.as_ref()?))
     }
 
-    /// Those that were lost, with why.
+    /// Describes the agents that were lost, each with the reason.
     pub fn lost(&self) -> Vec<String> {
         let lost = self
             .members
@@ -138,7 +139,7 @@ impl Fleet {
         lost.collect()
     }
 
-    /// Carries the load of a phase; `job` is the whole of it. What looked wrong is still to be read again. Where an
+    /// Carries the load of a phase; `job` is the whole of it. What looked wrong is still to be read again. If an
     /// agent is lost there is no load, but the others read their own records back.
     ///
     /// # Errors
@@ -199,13 +200,14 @@ impl Fleet {
         let dealer = deals.then(|| Dealer::new(number, phase));
         let mut measure = self.conduct(job, (team, voice), dealer, observer);
         self.see_clocks();
-        // Parts insert each into records of its own, one further than the other.
+        // Each part inserts into records of its own, so one reaches further than another.
         let reached = self.members.iter().map(|member| member.phase.records);
         measure.records = reached.max().unwrap_or(0).max(measure.records);
         Ok(measure)
     }
 
-    /// While the team's phase goes on, another thread hears the agents and hands on what is decided.
+    /// Conducts the team's phase: another thread hears the agents and hands on what is decided, while the phase goes
+    /// on.
     fn conduct(
         &mut self,
         job: &Arc<Job>,
@@ -228,7 +230,7 @@ impl Fleet {
         })
     }
 
-    /// Lets each agent read again what was not answered or looked wrong there, and enters what all of it came to.
+    /// Lets each agent read again what was not answered or looked wrong there, and enters the results into the measure.
     pub fn look_again(&mut self, measure: &mut PhaseMeasure, interrupt: &Interrupt) {
         self.members.iter().for_each(|member| member.order(&AgentOrder::ReadAgain));
         let mut all = LookedAgain::default();
@@ -256,11 +258,11 @@ impl Fleet {
                 self.members.iter().for_each(|member| member.order(&AgentOrder::Hurry));
             }
         }
-        // Of an agent that is lost there is what its workers had found by the end of the load.
+        // Of an agent that is lost the conductor has what its workers had found by the end of the load.
         for member in self.members.iter_mut().filter(|member| !member.is_there()) {
             let findings = member.phase.findings.clone();
             member.acknowledged += findings.tally.writes_acknowledged;
-            // Whether a record that was old at first came right nobody knows.
+            // Nobody knows whether a record that was old at first came right later.
             let old =
                 if member.phase.reads_back { findings.tally.of(AnomalyKind::Stale) } else { 0 };
             let old = OldRecords { unread: old, ..OldRecords::default() };
@@ -289,14 +291,14 @@ impl Fleet {
         all
     }
 
-    /// The table of agents of the phase that was measured last.
+    /// Returns the table of agents of the phase that was measured last.
     pub fn table(&self, measure: &PhaseMeasure) -> Vec<AgentResult> {
         let all = measure.series.iter().map(|(_, series)| series.completed()).sum();
         let seconds = measure.span().as_secs_f64();
         self.carriers().map(|member| member.row(all, seconds)).collect()
     }
 
-    /// What the table of agents shows of the phase that was measured last: one that is unlike the others.
+    /// Returns the reason that names an outlier among the agents of the phase that was measured last, if there is one.
     pub fn unlike(&self, phase: &PhasePlan) -> Option<Reason> {
         let open = phase.groups.iter().any(|group| group.arrival.is_open());
         let members: Vec<&Member> = self.carriers().collect();
@@ -310,12 +312,13 @@ impl Fleet {
         Some(Reason::AgentOutlier { agent, figure, unlike, intervals, times })
     }
 
-    /// The agent that began last in the phase that was measured last and took `span`, if it began late.
+    /// Returns the agent that began last in the phase that was measured last and took `span`, if it began late.
     pub fn late_begin(&self, span: Duration) -> Option<Reason> {
         late_begin(&self.members, span)
     }
 
-    /// Tells of the closed phase that was measured last whether its operations went to other records than was asked.
+    /// Returns the reason that the operations of the closed phase measured last went to other records than was asked,
+    /// if they did.
     pub fn skewed(&self, phase: &PhasePlan) -> Option<Reason> {
         let members: Vec<&Member> = self.carriers().filter(|member| member.is_there()).collect();
         let courses: Vec<_> = members.iter().map(|member| &member.phase.groups).collect();
@@ -325,12 +328,12 @@ impl Fleet {
         Some(Reason::KeysSkewed { displaced, ahead, behind, times })
     }
 
-    /// Says whose worker the limit was: numbers of workers mean nothing to people where agents have them.
+    /// Names the agent whose worker the limit was: numbers of workers mean nothing to people where agents have them.
     pub fn name_limit(&self, reason: &mut Reason) {
         name_limit(&self.members, reason);
     }
 
-    /// Waits until every agent that is there has said something that `take` takes: what that was, of each.
+    /// Waits until every agent that is there has sent a message that `take` accepts. Returns what `take` made of each.
     fn hear_all<T>(
         &mut self,
         patience: Duration,
@@ -349,7 +352,7 @@ impl Fleet {
             })?;
             match heard {
                 Some((from, taken)) => all[from] = Some(taken),
-                // One was lost, and maybe it was this one.
+                // An agent was lost, maybe this one.
                 None if Instant::now() < until => {}
                 None => {
                     let (who, waited) = (self.members[silent].who(), patience.as_secs());
@@ -363,8 +366,8 @@ impl Fleet {
         }
     }
 
-    /// Waits until an agent has said something that `take` takes; `None` if none has in time, or where the others go
-    /// on without it if one was lost.
+    /// Waits until an agent has sent a message that `take` accepts; `None` if none has in time, or if one was lost
+    /// and the others go on without it.
     pub(super) fn hear<T>(
         &mut self,
         patience: Duration,
@@ -405,7 +408,7 @@ impl Fleet {
         }
     }
 
-    /// An agent is lost while nothing is measured.
+    /// Enters that an agent is lost while nothing is measured.
     pub(super) fn lose(&mut self, number: usize, why: &str) {
         if self.members[number].is_there() {
             self.members[number].note_loss(why);
@@ -414,7 +417,7 @@ impl Fleet {
     }
 }
 
-/// Hands on what agents say to the team, and what is decided of its phase to the agents.
+/// Relay of a phase: hands on what agents say to the team, and what is decided of the phase to the agents.
 struct Relay<'a> {
     voice: TeamVoice,
     job: &'a Arc<Job>,
@@ -422,9 +425,9 @@ struct Relay<'a> {
     stalls: Sender<Stalls>,
     /// Changes of each group's rate that agents know from the plan.
     planned: Vec<usize>,
-    /// Deals the operations of closed groups.
+    /// Dealer of the operations of closed groups.
     dealer: Option<Dealer>,
-    /// What agents tell each other of acknowledged writes.
+    /// Floors that agents tell each other.
     floors: GatheredFloors,
 }
 
@@ -493,7 +496,7 @@ impl Relay<'_> {
 
     fn hear(&self, member: &mut Member, heard: AgentNews) {
         match heard {
-            // One that is lost may still talk.
+            // A lost agent may still talk.
             AgentNews::Says(_) if !member.is_there() => {}
             AgentNews::Says(Told::Batch(batch)) => member.batch(*batch, &self.voice),
             AgentNews::Says(Told::Ended(report)) => member.ended(*report, &self.voice),
@@ -520,7 +523,7 @@ impl Relay<'_> {
     }
 }
 
-/// When the agent that stood still longest did so: that of several together nobody can add up.
+/// Returns the standstills of the agent that stood still longest: those of several together cannot be added up.
 fn worst(told: &Receiver<Stalls>, count: usize) -> Stalls {
     let heard = (0..count).map_while(|_| told.recv_timeout(SILENCE).ok());
     let still = |stalls: &Stalls| stalls.standstill(&[]).total;

@@ -1,40 +1,44 @@
-//! Which records agents read: what that is judged by, and what it costs.
+//! Records that agents read: what such reads are judged by, and what they cost.
 
 use clap::ValueEnum;
 use kvdyno_core::suite::Plan;
 use serde::{Deserialize, Serialize};
 
-/// Which records agents read.
+/// Records that agents read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadsFrom {
-    /// Each its own; in closed phases also what is dealt to it, judged by what the owners tell.
+    /// Each agent reads its own records. In closed phases it also carries out the reads dealt to it, of any record;
+    /// those are judged by what the owners tell.
     Own,
-    /// Any: each draws its own operations alone; of another's record only the stamp is judged.
+    /// Each agent draws operations of its own, and reads any record; of another agent's record only the stamp is
+    /// judged.
     Anywhere,
 }
 
 impl ReadsFrom {
-    /// Most others whose operations an agent draws beside its own, unless the user says otherwise. What that takes grows
-    /// with their number; so far it is under a tenth of a networked client's processor time (docs/PERFORMANCE.md).
+    /// Most other agents whose operations an agent draws beside its own, unless the user says otherwise. The time for
+    /// that grows with their number; so far it is under a tenth of a networked client's processor time
+    /// (docs/PERFORMANCE.md).
     const MOST_OTHERS: u32 = 15;
-    /// The same times the pipeline: in a pipeline a request takes a client less time, and drawing takes as much as ever.
+    /// The same number times the pipeline: in a pipeline a request takes a client less time, and drawing takes as
+    /// much as ever.
     const MOST_OTHERS_IN_PIPELINES: u32 = 20;
 
-    /// Most agents that read their own records, where a connection has so many requests in flight.
+    /// Returns the most agents that read their own records, where a connection has `pipeline` requests in flight.
     pub fn own_up_to(pipeline: u32) -> u32 {
         let others = ReadsFrom::MOST_OTHERS_IN_PIPELINES / pipeline.max(1);
         1 + others.min(ReadsFrom::MOST_OTHERS)
     }
 
-    /// What the user asked for, or what suits so many agents with the longest pipeline of the plan.
+    /// Returns what the user asked for, or else what suits so many agents with the longest pipeline of the plan.
     pub fn suiting(asked: Option<ReadsFrom>, agents: u32, pipeline: u32) -> ReadsFrom {
         let many = agents > ReadsFrom::own_up_to(pipeline);
         asked.unwrap_or(if many { ReadsFrom::Anywhere } else { ReadsFrom::Own })
     }
 }
 
-/// Most requests that a connection of a measured phase has in flight.
+/// Returns the most requests that a connection of a measured phase has in flight.
 pub fn longest_pipeline(plan: &Plan) -> u32 {
     let measured = plan.phases.iter().filter(|phase| !phase.load);
     measured.flat_map(|phase| &phase.groups).map(|group| group.pipeline).max().unwrap_or(1)

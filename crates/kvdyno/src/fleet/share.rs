@@ -1,35 +1,35 @@
-//! What each of several agents does of a phase. The clients are dealt out. All draw the same operations, and each
-//! carries out those of its own records; or each draws its own operations alone.
+//! The share of each agent in a phase. The clients are dealt out. Either all agents draw the same operations, and
+//! each carries out those of its own records; or each draws operations of its own.
 
 use kvdyno_core::workload::{GroupPlan, Ownership, Part, PhasePlan};
 
 use super::reads::ReadsFrom;
 
-/// Which of several agents one is, and how they divide the load.
+/// Division of the load between several agents, with the number of one of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Division {
-    /// Which records they read.
+    /// Records that the agents read.
     pub reads: ReadsFrom,
-    /// From 0.
+    /// Number of this agent, zero-based.
     pub index: u32,
-    /// From 1.
+    /// Number of agents, at least 1.
     pub count: u32,
 }
 
 impl Division {
-    /// Which operations it draws.
+    /// Returns the part of the operations that the agent draws.
     pub fn part(self) -> Part {
         let Division { reads, index, count } = self;
         if reads == ReadsFrom::Anywhere { Part { index, count } } else { Part::WHOLE }
     }
 
-    /// Of which records it carries them out.
+    /// Returns the ownership of records: the agent carries out the operations of its own.
     pub fn ownership(self) -> Ownership {
         let Division { reads, index, count } = self;
         if reads == ReadsFrom::Own { Ownership::new(index, count) } else { Ownership::ALL }
     }
 
-    /// How many of the records 0..`records` are its own.
+    /// Returns how many of the records 0..`records` are its own.
     pub fn own(self, records: u64) -> u64 {
         match self.reads {
             ReadsFrom::Own => self.ownership().own(records).count() as u64,
@@ -40,8 +40,8 @@ impl Division {
     }
 }
 
-/// The phase as one agent carries it: with its share of each group's connections. A phase that only makes records
-/// ready, or looks at them, has at least one connection from each.
+/// Returns the phase as one agent carries it: with its share of each group's connections. In a phase that only makes
+/// records ready, or looks at them, every agent has at least one connection.
 pub fn share_of(phase: &PhasePlan, division: Division) -> PhasePlan {
     let Division { index, count, .. } = division;
     let mut share = phase.clone();
@@ -55,10 +55,10 @@ pub fn share_of(phase: &PhasePlan, division: Division) -> PhasePlan {
     share
 }
 
-/// Every agent has a connection in every group of a phase; what is to be told if one has none.
+/// Checks that every agent has a connection in every group of a phase.
 ///
 /// # Errors
-/// In one line.
+/// In one line for the user, if an agent has none.
 pub fn check(phase: &PhasePlan, count: u32) -> Result<(), String> {
     let short = phase.groups.iter().find(|group| !phase.load && connections(group) < count);
     short.map_or(Ok(()), |group| {

@@ -1,6 +1,7 @@
-//! The share of each agent in the operations of a closed phase, held against the share that the key distribution gives to
-//! its records. Each agent carries out the operations of its own records at its own speed, so one that gets less far in the
-//! numbers of the operations does too few of them: the records of the others have more operations than was asked.
+//! The share of each agent in the operations of a closed phase, compared with the share that the key distribution
+//! gives to its records. Each agent carries out the operations of its own records at its own speed. An agent that
+//! gets less far in the numbers of the operations does too few of them: the records of the others have more
+//! operations than was asked.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +10,18 @@ use kvdyno_core::workload::{Kind, PhasePlan};
 
 use super::reads::ReadsFrom;
 
-/// Least operations of a phase by which shares are told: of fewer, those in flight at the end are too many.
+/// Fewest operations of a phase for which shares are reported: of fewer, those in flight at the end are too many.
 const LEAST: u64 = 2_000;
-/// Displacement that is not told: less than chance moves.
+/// Smallest displacement that is reported: chance moves up to this share.
 const MUTE: f64 = 0.02;
 
-/// What an agent did of each group's operations, by the group's number.
+/// One agent's work in each group's operations, by the group's number.
 pub type GroupCourses = BTreeMap<u16, GroupCourse>;
 
-/// What an agent did of one group's operations.
+/// One agent's work in one group's operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GroupCourse {
-    /// How far its lanes got, summed up.
+    /// Sum over its lanes of the numbers of the operations that they reached.
     reached: u64,
     lanes: u64,
     reads: u64,
@@ -28,17 +29,17 @@ pub struct GroupCourse {
 }
 
 impl GroupCourse {
-    /// Operations of this kind have ended.
+    /// Counts operations of this kind that have ended.
     pub fn count(&mut self, kind: Kind, ended: u64) {
         if kind.read_only() { self.reads += ended } else { self.writes += ended }
     }
 
-    /// One of its lanes has given out no operation from `reached` on.
+    /// Enters the end of one of its lanes, which has given out no operation from `reached` on.
     pub fn reach(&mut self, reached: u64) {
         (self.reached, self.lanes) = (self.reached + reached, self.lanes + 1);
     }
 
-    /// Number of the operation that it reached, on average of its lanes.
+    /// Returns the number of the operation that it reached, on average of its lanes.
     fn position(&self) -> f64 {
         self.reached as f64 / self.lanes.max(1) as f64
     }
@@ -47,22 +48,22 @@ impl GroupCourse {
 /// Operations that went to other records than was asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Displacement {
-    /// Their share.
+    /// Share of the operations that went to other records.
     pub displaced: f64,
     /// Number of the agent that got furthest.
     pub ahead: usize,
     /// Number of the agent that got least far.
     pub behind: usize,
-    /// How many times as far the first got.
+    /// Position of `ahead` over the position of `behind`.
     pub times: f64,
 }
 
-/// What an agent did of the operations whose record decides who does them.
+/// One agent's work in the operations that are bound to an agent by their record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Bound {
-    /// Number that it reached.
+    /// Number of the operation that it reached.
     position: f64,
-    /// How many it carried out.
+    /// Number of operations that it carried out.
     carried: u64,
 }
 
@@ -72,7 +73,7 @@ pub fn displacement(
     reads: ReadsFrom,
     agents: &[&GroupCourses],
 ) -> Option<Displacement> {
-    // Where each draws its own operations none is bound to another's.
+    // If each agent draws its own operations, none is bound to another's.
     if reads == ReadsFrom::Anywhere {
         return None;
     }
@@ -81,7 +82,7 @@ pub fn displacement(
     let mut worst: Option<(f64, Displacement)> = None;
     let mut moved = 0.0;
     for (number, group) in closed {
-        // Reads that are dealt are bound to nobody.
+        // Dealt reads are bound to no agent.
         let dealt = agents.len() > 1 && is_dealt(phase, group);
         let course = |agent: &&GroupCourses| agent.get(&number).copied().unwrap_or_default();
         let courses: Vec<GroupCourse> = agents.iter().map(course).collect();
@@ -101,7 +102,8 @@ pub fn displacement(
     (displaced > MUTE).then_some(Displacement { displaced, ..found })
 }
 
-/// Operations that went to other records than was asked, and by whom; `None` where nobody can tell.
+/// Returns the number of operations that went to other records than was asked, with the displacement; `None` if the
+/// agents' figures do not tell.
 fn displaced(agents: &[Bound]) -> Option<(f64, Displacement)> {
     let carried: u64 = agents.iter().map(|agent| agent.carried).sum();
     let reached = |agent: &Bound| agent.position > 0.0 && agent.carried > 0;
@@ -109,8 +111,8 @@ fn displaced(agents: &[Bound]) -> Option<(f64, Displacement)> {
     if told == 0 {
         return None;
     }
-    // Operations of its records among as many as one: what an agent did over how far it got. One that did nothing
-    // tells nothing, and has as many as the others on average.
+    // Operations of an agent's records for each operation number: what it did over how far it got. For an agent that
+    // did nothing this is unknown, and the mean of the others is taken.
     let density = |agent: &Bound| agent.carried as f64 / agent.position;
     let mean = agents.iter().filter(|agent| reached(agent)).map(density).sum::<f64>() / told as f64;
     let density = |agent: &Bound| if reached(agent) { density(agent) } else { mean };
@@ -142,7 +144,7 @@ mod tests {
         let course = |&(reached, carried): &(u64, u64)| {
             let mut course = GroupCourse::default();
             course.count(Kind::Update, carried);
-            // Two lanes, one as much ahead as the other is behind.
+            // Two lanes, one as far ahead as the other is behind.
             course.reach(reached + 10);
             course.reach(reached - 10);
             course
@@ -209,7 +211,7 @@ mod tests {
         assert!((found.displaced - 0.5).abs() < 0.01, "{found:?}");
     }
 
-    /// Reads that are dealt go to whoever is free, and tell nothing of whose records they were of.
+    /// Dealt reads go to whichever agent is free, and tell nothing of the owner of their records.
     #[test]
     fn of_dealt_operations_the_writes_alone_are_bound_to_an_agent() {
         let group = GroupPlan::plain("run", &[(Kind::Get, 900), (Kind::Update, 100)], 100);
@@ -228,7 +230,7 @@ mod tests {
         assert_eq!(told(even), None);
         let behind = [agent(100_000, 70_000, 10_000), agent(20_000, 10_000, 2_000)];
         let found = told(behind).unwrap();
-        // Half of 12,000 writes were asked of each, of 92,000 operations.
+        // Half of 12,000 writes were asked of each, out of 92,000 operations.
         assert!((found.displaced - 4_000.0 / 92_000.0).abs() < 1e-3, "{found:?}");
     }
 

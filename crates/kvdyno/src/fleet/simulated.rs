@@ -1,5 +1,6 @@
-//! Agents that speak as agents do and carry no load, many in one process: what a conductor of hundreds costs can so be
-//! measured on one machine (`cargo xtask bench conductor`). Only in builds with the feature `simulated-agents`.
+//! Simulated agents: they speak as agents do and carry no load, many in one process, so that the cost of a conductor
+//! of hundreds can be measured on one machine (`cargo xtask bench conductor`). Only in builds with the feature
+//! `simulated-agents`.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -27,21 +28,21 @@ use super::wire::{Sending, carry, reach};
 use crate::account::Unclear;
 use crate::exit::{Exit, Failure};
 
-/// What each agent says that it carries.
+/// Kinds of operations that each agent claims to carry.
 const KINDS: [Kind; 5] =
     [Kind::Insert, Kind::Get, Kind::Update, Kind::Delete, Kind::ReadModifyWrite];
-/// Operations of each kind that it says it carries in an interval: 20,000 a second of each agent.
+/// Operations of each kind that an agent claims to carry in an interval: 20,000 a second of each agent.
 const OPERATIONS: u64 = 4_000;
-/// Different intervals, of which each agent tells one after the other.
+/// Number of different intervals, which each agent tells one after the other.
 const DIFFERENT: u64 = 16;
 const SECOND: Nanos = 1_000_000_000;
-/// Between two tries to reach the conductor, of which there are so many.
+/// Pause between two tries to reach the conductor, and the number of tries.
 const AGAIN: (Duration, u32) = (Duration::from_millis(100), 600);
 
-/// So many agents, until the conductor ends them.
+/// Runs `count` simulated agents until the conductor ends them.
 ///
 /// # Errors
-/// [`Failure`] if it is not there, or refuses one.
+/// [`Failure`] if the conductor is not there, or refuses one.
 pub fn simulated_agents(conductor: &str, count: u32) -> Result<Exit, Failure> {
     let token = Token::told()?
         .ok_or_else(|| Failure::usage("KVDYNO_TOKEN is not set: give the conductor's"))?;
@@ -68,8 +69,8 @@ pub fn simulated_agents(conductor: &str, count: u32) -> Result<Exit, Failure> {
     LocalSet::new().block_on(&runtime, all)
 }
 
-/// What an agent tells of an interval: latencies as a store over a network has them, no two alike. It is written once:
-/// with a thousand agents that would take more than the conductor does.
+/// Returns an agent's message of an interval, with latencies as a store over a network has them, no two alike. It is
+/// made once, in advance: making it anew for a thousand agents would take more time than the conductor takes.
 fn interval(number: u64) -> Value {
     let of_kind = |kind: Kind| {
         let mut service = latency_histogram::<u32>();
@@ -103,7 +104,7 @@ fn interval(number: u64) -> Value {
     json!(Told::Batch(Box::new(batch)))
 }
 
-/// One agent, from its begin to its end.
+/// Runs one agent, from its begin to its end.
 async fn one(
     conductor: String,
     config: Arc<ClientConfig>,
@@ -131,7 +132,7 @@ async fn one(
     };
     let mut simulated = Some(simulated);
     carry(stream, outgoing, |order: AgentOrder| match order {
-        // Whoever keeps no end to send at closes the line.
+        // The line closes once no sender is left.
         AgentOrder::End => drop(simulated.take()),
         AgentOrder::Refused(why) => {
             refused.set(Some(why));
@@ -152,9 +153,9 @@ struct Simulated {
     intervals: Rc<Vec<Value>>,
     /// The phase that is prepared.
     phase: Rc<RefCell<Option<PhasePlan>>>,
-    /// When it ends.
+    /// Moment at which the phase ends.
     stop: Rc<Cell<Nanos>>,
-    /// When it is to begin, if all confirm it.
+    /// Moment at which it is to begin, if all confirm it.
     start: Rc<Cell<Nanos>>,
 }
 
@@ -187,7 +188,7 @@ impl Simulated {
         spawn_local(async move {
             sleep(Duration::from_nanos(start.saturating_sub(now()))).await;
             let Some(phase) = phase.take() else { return };
-            // What counts its requests instead has none to make here.
+            // A phase without a duration counts its requests; it has none here.
             let told = match phase.duration {
                 Some(_) => tell(start, &stop, &sending, &intervals).await,
                 None => 0,
@@ -207,7 +208,7 @@ impl Simulated {
     }
 }
 
-/// Tells an interval a second until the phase ends; of how many operations.
+/// Tells an interval a second until the phase ends. Returns the number of operations told.
 async fn tell(start: Nanos, stop: &Cell<Nanos>, sending: &Sending, intervals: &[Value]) -> u64 {
     let mut all = 0;
     for number in 0_u32.. {

@@ -63,8 +63,9 @@ impl Fleet {
         dealt.collect()
     }
 
-    /// When nothing more comes of the agents that were lost, if requests take no longer than `timeout`: each has noticed
-    /// that its conductor is gone, and has ended; its requests were answered or given up. `None` if none was lost.
+    /// Returns the moment from which no request of the lost agents comes any more, if requests take no longer than
+    /// `timeout`: each agent has noticed that its conductor is gone, and has ended; its requests were answered or given
+    /// up. `None` if none was lost.
     pub fn quiet_at(&self, timeout: Duration) -> Option<Instant> {
         let lost = self.members.iter().filter(|member| member.place.is_some());
         let quiet = lost.filter_map(|member| {

@@ -1,5 +1,5 @@
-//! When agents are asked for the time, and what is concluded from it: before each phase and after it, many agents at
-//! once, so that many of them, or a long way, do not keep the phase waiting.
+//! Questions for the time of agents' clocks, and conclusions from the answers: before each phase and after it, many
+//! agents at once, so that a large number of agents, or a slow connection, does not keep the phase waiting.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::RecvTimeoutError;
@@ -19,11 +19,11 @@ use super::wire::SILENCE;
 
 /// Questions to each agent's clock.
 const QUESTIONS: u32 = 16;
-/// No further question to an agent whose answers took so long together, once it has given a few.
+/// Total time of an agent's answers after which it gets no further question, once it has given [`FEW`].
 const ENOUGH: Duration = Duration::from_secs(1);
-/// Those few: one that was held up says little.
+/// Fewest answers of an agent: a single one that was held up says little.
 const FEW: u32 = 4;
-/// So many agents are asked at a time: with more their answers wait for each other.
+/// Number of agents asked at a time: with more, their answers wait for each other.
 const AT_ONCE: usize = 8;
 
 /// An agent that is being asked.
@@ -44,7 +44,7 @@ impl Asked {
 }
 
 impl Fleet {
-    /// Measures how far each agent's clocks are off, before a phase.
+    /// Measures the offsets of each agent's clocks, before a phase.
     ///
     /// # Errors
     /// In one line, if one does not tell, or the user does not want to wait.
@@ -61,19 +61,19 @@ impl Fleet {
         silent.map_or(Ok(()), |silent| Err(format!("{} does not tell its time", silent.who())))
     }
 
-    /// The same after a phase, whatever has become of it: who was lost is not asked.
+    /// Measures the offsets after a phase, whatever has become of it; an agent that is lost is not asked.
     pub fn see_clocks(&mut self) {
         self.ask_clocks(|| false);
     }
 
-    /// How long an order takes to reach every agent, at most: no longer than an answer took both ways.
+    /// Returns the longest time that an order takes to reach an agent: no longer than an answer took both ways.
     pub fn longest_way(&self) -> Duration {
         let there = self.members.iter().filter(|member| member.is_there());
         let ways = there.map(|member| member.clock.own.uncertainty);
         Duration::from_nanos(ways.max().unwrap_or(0).saturating_mul(2))
     }
 
-    /// The agent whose clock was known worst in the phase that was measured last, if it was known too little for
+    /// Returns the agent whose clock was known worst in the phase that was measured last, if that was too little for
     /// what the phase tells apart: intervals, and slots where it has faults.
     pub fn uncertain(&self, phase: &PhasePlan, interval: Duration) -> Option<Reason> {
         let worst = self.carriers().max_by_key(|member| member.clock_uncertainty())?;
@@ -84,7 +84,7 @@ impl Fleet {
         reason.holds().then_some(reason)
     }
 
-    /// What was known is forgotten: clocks drift.
+    /// Asks all agents for their clocks' times. Forgets what was known before, for clocks drift.
     fn ask_clocks(&mut self, given_up: impl Fn() -> bool) {
         self.members.iter_mut().for_each(|member| member.clock = Offsets::UNKNOWN);
         let mut waiting: Vec<usize> = (0..self.members.len()).rev().collect();
@@ -139,8 +139,8 @@ mod tests {
     use crate::fleet::token::Token;
     use crate::fleet::wire::Sending;
 
-    /// An agent that stands still for two and a half seconds is not gone: five are promised. Later answers say how far its
-    /// clock is off.
+    /// An agent that stands still for two and a half seconds is not gone: five are promised. Its later answers tell
+    /// the offset of its clock.
     #[test]
     fn an_agent_that_is_silent_for_less_than_five_seconds_is_waited_for() {
         let mut fleet = Fleet::listen("127.0.0.1:0", 1, &Token::made().unwrap()).unwrap();

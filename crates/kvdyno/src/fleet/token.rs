@@ -1,6 +1,6 @@
-//! What lets an agent in: a token that conductor and agents share. Both ends derive one key from it, and each
-//! shows the other by TLS 1.3 (raw public keys, RFC 7250) that it has it. So no file is copied, the token itself
-//! never travels, and who does not have it neither reads nor says anything.
+//! The token that lets an agent in, which conductor and agents share. Both ends derive one key from it, and each
+//! proves to the other by TLS 1.3 (raw public keys, RFC 7250) that it has the key. So no file is copied, the token
+//! itself never travels, and a process without it neither reads nor says anything.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,20 +27,20 @@ use tokio_rustls::rustls::{
 
 use crate::exit::Failure;
 
-/// Where the token is told.
+/// Environment variable that holds the token.
 pub const TOKEN_VARIABLE: &str = "KVDYNO_TOKEN";
-/// Fewest characters of a token: a short one can be guessed by whoever has watched a handshake.
+/// Fewest characters of a token: whoever has watched a handshake can guess a short one.
 const LEAST: usize = 16;
 /// Bytes of a token that kvdyno makes.
 const MADE: usize = 16;
-/// What an Ed25519 key is preceded by in PKCS #8.
+/// Bytes before an Ed25519 key in PKCS #8.
 const PKCS8: [u8; 16] = [
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
-/// Keeps these keys apart from whatever else somebody derives from the same token.
+/// Label that keeps these keys apart from any other key derived from the same token.
 const PURPOSE: &[u8] = b"kvdyno agents, format 1\0";
 
-/// A token that conductor and agents share. Never printed by accident.
+/// A token that conductor and agents share. Its `Debug` form does not show it.
 #[derive(Clone)]
 pub struct Token(String);
 
@@ -51,10 +51,10 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// The one that the environment tells, if it does.
+    /// Returns the token in the environment; `None` if none is set.
     ///
     /// # Errors
-    /// [`Failure`] if it can be guessed.
+    /// [`Failure`] if it is too short, so that it can be guessed.
     pub fn told() -> Result<Option<Token>, Failure> {
         match std::env::var(TOKEN_VARIABLE) {
             Ok(token) if token.chars().count() >= LEAST => Ok(Some(Token(token))),
@@ -66,7 +66,7 @@ impl Token {
         }
     }
 
-    /// A new one.
+    /// Makes a new token.
     ///
     /// # Errors
     /// [`Failure`] if the system gives no random bytes.
@@ -81,12 +81,12 @@ impl Token {
         Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// As it is written into the environment.
+    /// Returns the text of the token as it is written into the environment.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// What a conductor takes agents in with.
+    /// Returns the TLS configuration with which a conductor takes agents in.
     ///
     /// # Errors
     /// [`Failure`] if TLS refuses the key, which is a fault of kvdyno.
@@ -100,10 +100,10 @@ impl Token {
         Ok(Arc::new(config))
     }
 
-    /// What an agent shows itself with.
+    /// Returns the TLS configuration with which an agent reaches a conductor.
     ///
     /// # Errors
-    /// As [`Token::of_conductor`].
+    /// Those of [`Token::of_conductor`].
     pub fn of_agent(&self) -> Result<Arc<ClientConfig>, Failure> {
         let (key, same) = self.key()?;
         let config = ClientConfig::builder_with_provider(Arc::clone(&same.provider))
@@ -134,7 +134,7 @@ impl Token {
     }
 }
 
-/// Takes whoever has the same key.
+/// Verifier that accepts any peer with the same key.
 #[derive(Debug)]
 struct SameKey {
     public: Vec<u8>,
@@ -149,7 +149,7 @@ impl SameKey {
     }
 }
 
-/// What TLS asks of either end's verifier about signatures: the same of both, by the same names.
+/// Methods for signatures that TLS asks of either end's verifier: alike for both, under the same names.
 macro_rules! as_signed_with_that_key {
     () => {
         fn verify_tls12_signature(

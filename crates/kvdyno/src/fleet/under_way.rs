@@ -1,4 +1,4 @@
-//! What an agent is at, shared by the thread that hears the conductor and the one that carries the load.
+//! The task that an agent is at, shared by the thread that hears the conductor and the thread that carries the load.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,33 +7,33 @@ use kvdyno_core::load::{Dealing, Interrupt, Job};
 use kvdyno_core::measure::now;
 use kvdyno_core::verify::Floors;
 
-/// What the thread that hears orders shares with the main thread.
+/// State that the thread that hears orders shares with the main thread.
 #[derive(Default)]
 pub struct UnderWay {
     /// The phase that is prepared or runs.
     job: Mutex<Option<Arc<Job>>>,
-    /// The user's wish to stop, or that of a conductor that is gone.
+    /// Signal to stop, raised by the user, or when the conductor is gone.
     interrupt: Arc<Interrupt>,
     joined: AtomicBool,
 }
 
 impl UnderWay {
-    /// The conductor is reached.
+    /// Notes that the conductor is reached.
     pub fn join(&self) {
         self.joined.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was.
+    /// Returns true once the conductor was reached.
     pub fn has_joined(&self) -> bool {
         self.joined.load(Ordering::Relaxed)
     }
 
-    /// This phase, or none, is under way from now on.
+    /// Sets the phase that is under way from now on, or none.
     pub fn set(&self, job: Option<Arc<Job>>) {
         *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;
     }
 
-    /// The wish to stop.
+    /// Returns the signal to stop.
     pub fn interrupt(&self) -> Arc<Interrupt> {
         Arc::clone(&self.interrupt)
     }
@@ -45,7 +45,7 @@ impl UnderWay {
         }
     }
 
-    /// Does something to what deals the operations of the phase of this number, if that is under way.
+    /// Does something to the dealing of the phase of this number, if that phase is under way.
     pub fn with_dealing(&self, number: u32, act: impl FnOnce(&Dealing)) {
         self.with(|job| {
             if let Some(dealing) = job.dealing().filter(|dealing| dealing.number() == number) {
@@ -54,7 +54,7 @@ impl UnderWay {
         });
     }
 
-    /// Does something to the floors of that phase, if it has such.
+    /// Does something to the floors of that phase, if it has any.
     pub fn with_floors(&self, number: u32, act: impl FnOnce(&Floors)) {
         self.with_dealing(number, |dealing| {
             if let Some(floors) = dealing.floors() {
@@ -63,7 +63,7 @@ impl UnderWay {
         });
     }
 
-    /// Nothing more is sent, and nothing is waited for.
+    /// Stops all: nothing more is sent, and no answer is waited for.
     pub fn drop_everything(&self) {
         self.interrupt.raise();
         self.interrupt.raise();

@@ -1,5 +1,5 @@
 //! The line between a conductor and an agent: messages as JSON, in frames of tokio-util, over TLS of rustls. Each end
-//! says a word twice a second whatever else there is to say; an end that is silent for five seconds is gone.
+//! sends a message twice a second at least; an end that is silent for five seconds is gone.
 
 use std::fmt;
 use std::io;
@@ -19,47 +19,47 @@ use tokio_rustls::rustls::{ClientConfig, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
 
-/// How long an end may be silent.
+/// Time of silence after which an end counts as gone.
 pub const SILENCE: Duration = Duration::from_secs(5);
-/// Longest time for requests of an agent to end once the conductor is gone. Less than the five seconds that are
-/// promised, for its silence may have taken a while to be noticed.
+/// Longest time for requests of an agent to end once the conductor is gone. It is less than the five seconds that are
+/// promised, for the conductor's silence may have taken a while to be noticed.
 pub const LAST: Duration = Duration::from_secs(4);
-/// How often it says something at least.
+/// Longest time between two messages of an end.
 const HEARTBEAT: Duration = Duration::from_millis(500);
-/// How long two ends may take to know each other.
+/// Longest time for the handshake of two ends.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 /// Longest message, bytes.
 const LONGEST: usize = 64 << 20;
 
-/// What a message is put into, to be sent. Whoever has a clone can send; when all are dropped the line is
-/// closed once all is sent.
+/// Sender of messages on a line. Every clone can send; when all are dropped the line is closed once all is sent.
 #[derive(Clone, Debug)]
 pub struct Sending(UnboundedSender<Vec<u8>>);
 
 impl Sending {
-    /// A new line's end, and what is to be sent on it.
+    /// Makes the sender of a new line, with the receiver of the messages to be sent.
     pub fn new() -> (Sending, UnboundedReceiver<Vec<u8>>) {
         let (sink, source) = unbounded_channel();
         (Sending(sink), source)
     }
 
-    /// Sends a message; a line that is gone takes it and says nothing, for who listens hears of that.
+    /// Sends a message. A line that is gone drops it without an error, for the receiving thread learns that the line
+    /// is gone.
     pub fn send(&self, message: &impl Serialize) {
-        // Maps of these types have keys that JSON can have, and numbers that it can, too.
+        // Serialization cannot fail: keys and numbers of these types can stand in JSON.
         if let Ok(bytes) = serde_json::to_vec(message) {
             let _ = self.0.send(bytes);
         }
     }
 }
 
-/// Why a line ended.
+/// Cause of a line's end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineEnd {
     /// The other end closed it, or its process ended.
     Closed,
     /// Nothing was heard for [`SILENCE`].
     Silent,
-    /// Something else.
+    /// Another error, as text.
     Broken(String),
 }
 
@@ -83,10 +83,10 @@ impl From<io::Error> for LineEnd {
     }
 }
 
-/// Lets the other end in, if it has the token.
+/// Accepts the other end, if it has the token.
 ///
 /// # Errors
-/// If it does not, or nothing comes.
+/// If it has not, or nothing comes.
 pub async fn accept(
     stream: TcpStream,
     config: Arc<ServerConfig>,
@@ -95,7 +95,7 @@ pub async fn accept(
     within(TlsAcceptor::from(config).accept(stream)).await
 }
 
-/// Reaches a conductor.
+/// Connects to a conductor.
 ///
 /// # Errors
 /// If nobody listens, or the other end has another token.
@@ -116,8 +116,8 @@ async fn within<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     }
 }
 
-/// Carries messages both ways until the line ends: sends what `outgoing` has, and gives `heard` what comes.
-/// A line whose senders are all gone ends when all is sent and the other end has closed it, too.
+/// Carries messages both ways until the line ends: sends what `outgoing` has, and calls `heard` with what comes. A
+/// line whose senders are all gone ends when all is sent and the other end has closed it, too.
 pub async fn carry<M: DeserializeOwned>(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     outgoing: UnboundedReceiver<Vec<u8>>,
@@ -159,7 +159,7 @@ async fn speak(
             Ok(Some(message)) => message,
             Err(_) => Vec::new(),
             Ok(None) => {
-                // All is said. What the other end still says is heard until it closes.
+                // All is sent. What the other end still sends is heard until it closes.
                 let _ = SinkExt::<Bytes>::close(&mut to).await;
                 return std::future::pending().await;
             }
@@ -183,7 +183,7 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
     }
 
-    /// Two ends with these tokens: what the agent heard, and how each end's line ended.
+    /// Connects two ends with these tokens. Returns what the agent heard, and how each end's line ended.
     fn talk(
         conductor: &Token,
         agent: &Token,

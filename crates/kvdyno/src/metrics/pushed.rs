@@ -1,4 +1,4 @@
-//! Metrics for a collector that is told: OTLP over HTTP, in JSON, every few seconds and at the end.
+//! Metrics pushed to a collector: OTLP over HTTP, in JSON, every few seconds and at the end.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -9,21 +9,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::Told;
 use crate::exit::Failure;
 
-/// How often it is told.
+/// Time between two pushes.
 const PUSH: Duration = Duration::from_secs(5);
-/// How long it may take to listen.
+/// Longest time that the collector may take for one.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Where the protocol has metrics below a collector's address.
+/// Path of metrics below a collector's address, by the protocol.
 const PATH: &str = "/v1/metrics";
 
 /// Metrics that are pushed.
 pub(super) struct Pushed {
-    /// Closed when the run is over.
+    /// Sender that is dropped when the run is over.
     goes_on: Sender<()>,
     thread: JoinHandle<()>,
 }
 
-/// A collector.
+/// Address of a collector.
 #[derive(Debug, PartialEq, Eq)]
 struct Collector {
     /// HOST:PORT.
@@ -32,10 +32,10 @@ struct Collector {
 }
 
 impl Pushed {
-    /// Pushes to `url`.
+    /// Begins to push to `url`.
     ///
     /// # Errors
-    /// [`Failure`] if it is none.
+    /// [`Failure`] if it is no address of a collector.
     pub fn open(url: &str, told: Told) -> Result<Pushed, Failure> {
         let collector = Collector::read(url)
             .map_err(|problem| Failure::usage(format!("--otlp {url}: {problem}")))?;
@@ -63,14 +63,14 @@ impl Pushed {
         Ok(Pushed { goes_on, thread: thread.map_err(Failure::internal)? })
     }
 
-    /// The run is over: pushes a last time.
+    /// Ends with a last push, for the run is over.
     pub fn close(self) {
         drop(self.goes_on);
         let _ = self.thread.join();
     }
 }
 
-/// Ns since 1970.
+/// Returns the time, ns since 1970.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
 }

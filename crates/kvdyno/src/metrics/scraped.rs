@@ -1,4 +1,4 @@
-//! Metrics for whoever asks for them: Prometheus' text at `/metrics`.
+//! Metrics to be fetched: Prometheus' text at `/metrics`.
 
 use std::io;
 use std::net::{IpAddr, TcpListener, ToSocketAddrs};
@@ -19,11 +19,11 @@ use super::Told;
 use crate::console::http::{self, Afterwards};
 use crate::exit::Failure;
 
-/// Longest wait for a last look at a run that is over.
+/// Longest wait for a last scrape of a run that is over.
 const LONGEST_FAREWELL: Duration = Duration::from_secs(90);
-/// How much later than those before it a scrape may be.
+/// Time by which a scrape may be later than the gap between those before it.
 const LATE: Duration = Duration::from_secs(1);
-/// How often it is asked whether the user has had enough.
+/// Pause between two looks whether the user wants to stop.
 const ASK: Duration = Duration::from_millis(50);
 
 /// Metrics that are served.
@@ -31,19 +31,19 @@ pub(super) struct Scraped {
     looks: Arc<Mutex<Looks>>,
 }
 
-/// When somebody looked.
+/// Times of the scrapes.
 #[derive(Default)]
 struct Looks {
     last: Option<Instant>,
-    /// From the last but one to the last.
+    /// Time from the last scrape but one to the last.
     gap: Option<Duration>,
 }
 
 impl Scraped {
-    /// Serves at `at`, a port of loopback or an address with a port, and says where.
+    /// Serves at `at`, a port of loopback or an address with a port, and prints the address.
     ///
     /// # Errors
-    /// [`Failure`] if it is none, or cannot be served on.
+    /// [`Failure`] if `at` is neither, or cannot be served on.
     pub fn open(at: &str, told: Told) -> Result<Scraped, Failure> {
         let wanted = match at.parse::<u16>() {
             Ok(port) => format!("127.0.0.1:{port}"),
@@ -61,7 +61,7 @@ impl Scraped {
         let metrics = |Extension(afterwards): Extension<Afterwards>| async move {
             let asked = Instant::now();
             let text = told.look().prometheus();
-            // The process may end when somebody has looked.
+            // The process may end once this scrape was sent.
             afterwards.set(move || looked(&seen, asked));
             http::text(PROMETHEUS_TYPE, text)
         };
@@ -77,7 +77,7 @@ impl Scraped {
         Ok(Scraped { looks })
     }
 
-    /// The run is over. Who has looked regularly has time to look once more.
+    /// Ends the serving once a collector that scraped regularly had time to scrape once more, for the run is over.
     pub fn close(self, interrupt: &Interrupt) {
         let ended = Instant::now();
         let state = || {
@@ -115,7 +115,8 @@ async fn admit(own: IpAddr, request: Request, next: Next) -> Response {
     }
 }
 
-/// Why a request is refused: a page of another site must not read what loopback shows under a name of its own.
+/// Returns the reason to refuse a request, if there is one: a page of another site must not read what loopback serves
+/// by calling it by a name of its own.
 fn refused(request: &Request, own: IpAddr) -> Option<&'static str> {
     let host = request.headers().get(HOST)?.to_str().unwrap_or_default();
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name).trim_matches(['[', ']']);

@@ -1,22 +1,22 @@
-//! The folder of a result, which keeps what the run tells. FolderTrouble with it is told once while the run lasts: a
-//! full disk refuses every file, every second.
+//! The folder of a result, which keeps what the run tells. Trouble with it is told once while the run lasts: a full
+//! disk refuses every file, every second.
 
 use kvdyno_report::events::Event;
 use kvdyno_report::events::stream::Subscriber;
 use kvdyno_report::folder::{FolderError, ResultFolder};
 
-/// Keeps what it hears.
+/// Subscriber that keeps events in the folder of a result.
 pub struct Kept {
-    /// Where.
+    /// The folder.
     pub folder: ResultFolder,
-    /// What went wrong.
+    /// First error of the folder, if there was one.
     pub trouble: FolderTrouble,
-    /// The last thing that had to be in `result.json` is.
+    /// True if the last event that `result.json` has to hold was saved there.
     pub is_saved: bool,
 }
 
 impl Kept {
-    /// In `folder`.
+    /// Keeps events in `folder`.
     pub fn new(folder: ResultFolder) -> Kept {
         Kept { folder, trouble: FolderTrouble::default(), is_saved: true }
     }
@@ -34,15 +34,15 @@ impl Subscriber for Kept {
     }
 }
 
-/// What went wrong with a folder.
+/// Trouble with a folder: its first error.
 #[derive(Debug, Default)]
 pub struct FolderTrouble {
-    /// What the first file that was refused was refused for.
+    /// Error of the first file that could not be written.
     pub first: Option<String>,
 }
 
 impl FolderTrouble {
-    /// Tells the user, the first time.
+    /// Warns the user, the first time.
     pub fn tell(&mut self, error: &FolderError) {
         if self.first.is_none() {
             warn_user!(
@@ -53,7 +53,7 @@ impl FolderTrouble {
         self.note(&error.to_string());
     }
 
-    /// Keeps what went wrong first.
+    /// Keeps an error if it is the first.
     pub fn note(&mut self, what: &str) {
         self.first.get_or_insert_with(|| what.to_owned());
     }

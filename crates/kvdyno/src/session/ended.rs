@@ -12,7 +12,7 @@ use kvdyno_report::result::EventResult;
 pub(super) struct EndedServer {
     /// Name of its node.
     node: String,
-    /// When it was missed first, since the phase began; `None` if it was not there then.
+    /// Time from the begin of the phase to the first sample that misses it for good; `None` if no sample shows that.
     at: Option<Duration>,
     /// Its exit status and the end of its log.
     how: String,
@@ -60,7 +60,7 @@ pub(super) fn vanished(before: &Sample, after: &Sample) -> Vec<usize> {
     pairs.filter(|(_, (was, is))| was.is_some() && is.is_none()).map(|(at, _)| at).collect()
 }
 
-/// The first sample that misses the server for good.
+/// Returns the time of the first sample that misses the server for good; `None` if it was never there, or is still.
 fn missed_at(samples: &[Sample], server: usize) -> Option<Nanos> {
     let is_there = |sample: &Sample| sample.servers.get(server).is_some_and(Option::is_some);
     let last = samples.iter().rposition(is_there)?;

@@ -1,4 +1,4 @@
-//! A session whose load agents carry: what is asked of them in the place of this process's own store and ledger.
+//! A session whose load agents carry: it asks them for what this process's own store and ledger would tell.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,10 +20,11 @@ use crate::sessions::further_session_number;
 /// Time between two looks whether the user still wants to wait.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Gets the agents ready for the store of this URL; with it who was lost meanwhile, if the others go on.
+/// Gets the agents ready for the store of this URL. With them it returns the reason that names agents lost meanwhile,
+/// if the others go on.
 ///
 /// # Errors
-/// [`Failure`] if one cannot reach it, or what is there already cannot be had so.
+/// [`Failure`] if an agent cannot reach the store, or if the store holds some of the records and not all.
 pub(super) fn take(
     fleets: &Fleets,
     options: &RunOptions<'_>,
@@ -47,7 +48,7 @@ pub(super) fn take(
         url: url.to_owned(),
         plan_hash: hash(plan.as_bytes()),
         plan,
-        // Each agent has its own.
+        // Each agent has its own part.
         part: Part::WHOLE,
         ownership: Ownership::ALL,
         session: options.session,
@@ -66,7 +67,7 @@ pub(super) fn take(
             opened?;
             break;
         }
-        // Where one was lost meanwhile the run ends in good order, with a result; or the others begin without it.
+        // If an agent was lost meanwhile, the run ends in good order, with a result; or the others begin without it.
         if !goes_on || all.left() == 0 {
             break;
         }
@@ -76,8 +77,8 @@ pub(super) fn take(
     Ok((fleet, early))
 }
 
-/// Waits until nothing more comes of agents that a run before this one lost: they would write to records that this run
-/// is about to look at.
+/// Waits until no request comes any more of agents that an earlier run lost: they would write to records that this
+/// run is about to look at.
 ///
 /// # Errors
 /// [`Failure`] if the user does not want to wait.
@@ -89,7 +90,7 @@ pub(super) fn wait_for_earlier(options: &RunOptions<'_>, timeout: Duration) -> R
     }
 }
 
-/// Returns false if the user does not want to wait so long.
+/// Waits for the moment. Returns false if the user does not want to wait so long.
 fn wait_until(moment: Option<Instant>, interrupt: &Interrupt) -> bool {
     while moment.is_some_and(|moment| Instant::now() < moment) {
         if interrupt.is_raised() {
@@ -101,7 +102,7 @@ fn wait_until(moment: Option<Instant>, interrupt: &Interrupt) -> bool {
 }
 
 impl Session<'_> {
-    /// What else is to be known of a load by agents.
+    /// Returns a remark on a load by agents; `None` if there is nothing to remark.
     pub(super) fn said_of_agents(&self) -> Option<String> {
         let fleets = self.options.fleets.as_ref()?;
         (fleets.reads() == ReadsFrom::Anywhere).then(|| {
@@ -127,7 +128,7 @@ impl Session<'_> {
         }
     }
 
-    /// What looked wrong is read again where it was read.
+    /// Lets the process that read wrongly, here or an agent, read again what looked wrong.
     pub(super) fn look_again(
         &self,
         job: &Job,
@@ -140,7 +141,7 @@ impl Session<'_> {
         }
     }
 
-    /// How the records stand before they are read back.
+    /// Counts how the records stand before they are read back.
     pub(super) fn count_unclear(&mut self) {
         let (ledger, records) = (self.context.ledger.clone(), self.records);
         let (fleet, interrupt) = (&self.fleet, &self.context.interrupt);
@@ -152,7 +153,8 @@ impl Session<'_> {
         });
     }
 
-    /// What stands out among the agents: which was the limit, and which is unlike the others.
+    /// Adds what stands out among the agents: the agent that was the limit, an outlier, late begins, skewed shares,
+    /// uncertain clocks.
     pub(super) fn judge_agents(
         &self,
         phase: &PhasePlan,
@@ -172,12 +174,12 @@ impl Session<'_> {
         }
     }
 
-    /// Whether an agent was lost.
+    /// Returns true if an agent was lost.
     pub(super) fn has_lost_agents(&self) -> bool {
         self.fleet.as_ref().is_some_and(|fleet| fleet.lock().has_lost())
     }
 
-    /// Agents that were lost, if any was since this was asked last.
+    /// Returns the reason that names all lost agents, if one was lost since the last call.
     pub(super) fn agents_lost(&mut self) -> Option<Reason> {
         let (agents, of) = {
             let fleet = self.fleet.as_ref()?.lock();
@@ -194,8 +196,8 @@ impl Session<'_> {
         self.options.fleets.as_ref().is_some_and(goes_on) && self.fleet.as_ref().is_some_and(left)
     }
 
-    /// Lets the agents that are left take over from those that were lost, where the run goes on without these, once nothing
-    /// more comes of them. Returns false if the run cannot go on; why is in its status.
+    /// Lets the agents that are left take over from those that were lost, if the run goes on without these, once no
+    /// request of them comes any more. Returns false if the run cannot go on; the session's status says why.
     pub(super) fn take_over_lost(&mut self) -> bool {
         while self.goes_on_without_lost() && self.has_unresolved() {
             let lost = self.agents_lost();
@@ -235,20 +237,20 @@ impl Session<'_> {
         true
     }
 
-    /// Returns true if an agent was lost whose load nobody carries.
+    /// Returns true if an agent was lost whose load no other carries.
     pub(super) fn has_unresolved(&self) -> bool {
         self.fleet.as_ref().is_some_and(|fleet| fleet.lock().has_unresolved())
     }
 
-    /// Name of the phase that ran last, or of the first one.
+    /// Returns the name of the phase that ran last, or of the first one.
     fn latest_phase(&self) -> String {
         let planned = || self.options.plan.phases.first();
         let latest = self.ran.last().map(|ran| &ran.plan).or_else(planned);
         latest.map_or_else(String::new, |phase| phase.name.clone())
     }
 
-    /// The load that `outcome` is of, once more, if it was cut short because an agent was lost and others are left: they
-    /// load all of its records. `phase` is as the plan has it.
+    /// Carries the load of `outcome` once more, if it was cut short because an agent was lost and others are left:
+    /// they load all of its records. `phase` is as the plan has it.
     pub(super) fn load_again(
         &mut self,
         phase: &PhasePlan,
@@ -272,7 +274,7 @@ impl Session<'_> {
         Some(again)
     }
 
-    /// Ends a run of which an agent was lost before its first phase: nothing is measured, and the result says why.
+    /// Ends a run that lost an agent before its first phase: nothing is measured, and the result says why.
     pub(super) fn end_without_agents(&mut self) {
         let Some(lost) = self.agents_lost() else { return };
         let first = self.options.plan.phases.first();
@@ -284,7 +286,7 @@ impl Session<'_> {
         };
     }
 
-    /// What nobody can tell of the records, for their agents were lost.
+    /// Returns what is unknown of the records because their agents were lost.
     pub(super) fn ownerless(&self) -> Ownerless {
         let fleet = self.fleet.as_ref();
         fleet.and_then(|fleet| fleet.lock().ownerless(self.records)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! A phase that is steered by hand: takes the orders of the live page while it runs, one after the other, on the
+//! Manual control of a phase: carries out the orders of the live page while it runs, one after the other, on the
 //! thread that watches it, and keeps what was done for its result.
 
 use std::sync::Arc;
@@ -16,33 +16,33 @@ use kvdyno_report::result::SteeredResult;
 use crate::steering::{OrderRefused, Steering, SteeringOrder};
 use crate::testbed::{Disturbance, ManualAction};
 
-/// Until an order is known to all workers of this process, and of agents.
+/// Time after which an order is known to all workers of this process.
 const NOTICE: Duration = Duration::from_millis(100);
 const NOTICE_OF_AGENTS: Duration = Duration::from_millis(500);
 
-/// Who may steer a phase.
+/// Manual control of a phase that runs.
 pub(super) struct ManualControl<'a> {
     pub steering: Option<&'a Steering>,
     pub job: Arc<Job>,
-    /// Agents that carry it; none: this process does.
+    /// Number of agents that carry the phase; `None` if this process does.
     pub agents: Option<u32>,
-    /// It is one of the plan's phases, not what kvdyno does beside them.
+    /// True for a phase of the plan; false for one that kvdyno adds.
     pub is_planned: bool,
     pub interrupt: &'a Interrupt,
-    /// What was done.
+    /// Orders that were carried out, in order.
     pub done: Vec<SteeredResult>,
 }
 
-/// What became of an order.
+/// Result of an order.
 enum CarriedOut {
-    /// It was done, in words.
+    /// It was carried out; the text says what was done.
     Done(SteeredResult, String),
-    /// It is for those who have the testbed in hand.
+    /// It concerns the testbed: the nemesis does it.
     HandedOn(ManualAction),
 }
 
 impl ManualControl<'_> {
-    /// The phase begins: what is to be repeated is known.
+    /// Begins with the phase: enters the changes that the plan repeats.
     pub fn begin(&mut self, plan: &PhasePlan) {
         for (number, group) in plan.groups.iter().enumerate() {
             for change in &group.changes {
@@ -53,7 +53,7 @@ impl ManualControl<'_> {
         }
     }
 
-    /// Carries out what waits; what is done to the testbed is handed to those who do it.
+    /// Carries out the orders that wait; actions on the testbed are handed to the nemesis.
     pub fn turn(
         &mut self,
         plan: &PhasePlan,
@@ -119,14 +119,14 @@ impl ManualControl<'_> {
         if self.agents.is_some() { NOTICE_OF_AGENTS } else { NOTICE }
     }
 
-    /// A worker heard of a change too late.
+    /// Notes that a worker heard of a change too late.
     pub fn note_late(&mut self) {
         let rates = self.done.iter_mut().filter(|steered| steered.rate.is_some());
         rates.for_each(|steered| steered.late = true);
     }
 }
 
-/// Nobody waits for an answer when the phase is over.
+/// Answers the orders that still wait, for the phase is over.
 impl Drop for ManualControl<'_> {
     fn drop(&mut self) {
         while let Some(asked) = self.steering.and_then(Steering::next) {

@@ -1,4 +1,4 @@
-//! One phase of a session: it is carried out, what it shows is judged, and its result is built.
+//! One phase of a session: carries it out, judges what it shows, and builds its result.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Session<'_> {
     /// Carries a phase out; `None` if it could not begin.
     pub(super) fn phase(&mut self, phase: &PhasePlan, output: &Output) -> Option<PhaseOutcome> {
         let outcome = self.carry_out(phase, output);
-        // Whatever the store did then: what it stands on is to blame.
+        // Whatever the store did then, the failed machine below it is to blame.
         let failed = self.keeper.as_ref().and_then(|keeper| lock(keeper).machine_failure());
         if let Some(message) = failed.filter(|_| self.status != Status::Interrupted) {
             let message = format!("phase {}: {message}; what was measured is kept", phase.name);
@@ -89,7 +89,7 @@ impl Session<'_> {
         Some(outcome)
     }
 
-    /// Carries the load of a phase. Where an agent was lost before it began and the run goes on without it, the others
+    /// Carries the load of a phase. If an agent was lost before it began and the run goes on without it, the others
     /// begin anew.
     fn load_or_end(&mut self, phase: &PhasePlan, output: &Output) -> Option<PhaseOutcome> {
         loop {
@@ -117,8 +117,8 @@ impl Session<'_> {
         }
     }
 
-    /// Why a phase could not begin. That a store is not there after a repair that did not bring it back is no mistake
-    /// of the user's.
+    /// Returns the failure of a phase that could not begin. If the store is not there after a repair that did not
+    /// bring it back, that is no mistake of the user's.
     fn failure_of(&self, phase: &PhasePlan, error: &LoadError) -> Failure {
         let not_back = self.not_back.values().next();
         if let (LoadError::Unavailable(_), Some(said)) = (error, not_back) {
@@ -128,7 +128,7 @@ impl Session<'_> {
         Failure::of_load(&self.url, error).advising_files(connections.sum())
     }
 
-    /// Nothing more will be known of a phase: its result.
+    /// Closes a phase of which nothing more will be known. Returns its result.
     pub(super) fn close(&self, outcome: &PhaseOutcome, output: &Output) -> PhaseResult {
         let result = outcome.result();
         output.events().tell(Event::PhaseEnded(Box::new(result.clone())));
@@ -149,7 +149,7 @@ impl Session<'_> {
         measure.tally.of_no_other = measure.tally.of_no_other.saturating_add(over);
         let mut resources = sampler.map(Sampler::stop);
         if let (Some(_), Some(resources)) = (&self.fleet, &mut resources) {
-            // Agents on this machine are no other programs, and nobody tells how much they took.
+            // Agents on this machine are no other programs, and nothing tells how much they took.
             resources.summary.others = None;
         }
         if self.keeper.is_some() && resources.is_some() {
@@ -189,7 +189,7 @@ impl Session<'_> {
         Ok(PhaseOutcome { resources, faults, unasked, agents, steered, ..outcome })
     }
 
-    /// The load, its repair, and a second look at what looked wrong.
+    /// Carries the load, waits for its repair, and looks again at what looked wrong.
     fn carry(
         &self,
         phase: &PhasePlan,
@@ -219,7 +219,7 @@ impl Session<'_> {
         let (events, origin) = (output.events(), output.origin());
         let mut watch = Watch::new(events, origin, store, phase, disturbance, control);
         let measure = self.carry_load(phase, job, &mut watch);
-        // What looks at suspects waits for it: what cannot be reached is not lost.
+        // Suspect records are read again after the repair: a record that cannot be reached is not lost.
         let told = watch.disturbance().end();
         let mut steered = watch.steered();
         steered.extend(told.by_hand.iter().cloned());
@@ -240,7 +240,7 @@ impl Session<'_> {
         Some(LookBack { store, context: self.context.clone(), ledger, first })
     }
 
-    /// Samples this machine and the nodes, and tells of each sample.
+    /// Samples this machine and the nodes, and publishes each sample.
     fn sampler(&self, output: &Output) -> Option<Sampler> {
         let (events, origin) = (output.events().clone(), output.origin());
         let node_processes = self.node_processes.clone();
@@ -254,13 +254,13 @@ impl Session<'_> {
                 logs.news(pid).into_iter().map(move |work| (work, name.clone()))
             });
             let work: Vec<(Work, String)> = work.collect();
-            // What clients use to connect is no part of the phase.
+            // What clients used to connect is no part of the phase.
             let Some(began) = events.look(Fold::loads_since) else { return };
             if let Some(mut used) = used(before, after, &node_processes.names(), origin) {
                 used.processes.extend(agents.iter().flat_map(LatestUse::all));
                 events.tell(Event::Used(used));
             }
-            // By the calendar, as logs have it.
+            // Calendar time, as logs have it.
             let since = Duration::from_nanos(now().saturating_sub(origin + began));
             let begin = SystemTime::now() - since;
             let told = work.into_iter().map(|(work, who)| work_of_phase(work, &who, begin));
@@ -284,7 +284,7 @@ impl Session<'_> {
         Limit::of(&measure.workers, self.store.threading(), used, processors, kept_to)
     }
 
-    /// What the store, and the servers of the testbed, tell of their work during a phase.
+    /// Returns the work that the store, and the servers of the testbed, report for the phase.
     fn work(&self, measure: &PhaseMeasure) -> Vec<EventResult> {
         let (began, store) = (measure.started_at, &self.context.profile.store);
         let told = |work: Work, who: &str| work_of_phase(work, who, began);
@@ -328,12 +328,12 @@ impl Session<'_> {
         let in_faults = self.has_faults;
         let Some((_, reasons)) = self.reasons.last_mut() else { return };
         reasons.extend(ended.iter().map(|server| server.reason(in_faults)));
-        // Who interrupts a run ends its testbed, too.
+        // A user who interrupts a run ends its testbed, too.
         let is_gone = is_gone && !self.context.interrupt.is_raised();
         reasons.extend(is_gone.then_some(Reason::TestbedGone));
     }
 
-    /// As far as that can be told: what was there before was written by nobody here.
+    /// Names the writers of wrong values, as far as they are known: records that existed before have none here.
     fn name_writers(&self, measure: &mut PhaseMeasure) {
         if !self.context.fields_apart && self.existing == Existing::None {
             name_writers(&self.context, &self.ran, measure);
@@ -341,14 +341,15 @@ impl Session<'_> {
     }
 }
 
-/// Work of a server, in a phase that began at a moment by the calendar.
+/// Describes work of a server, in a phase that began at a moment of calendar time.
 fn work_of_phase(work: Work, who: &str, began: SystemTime) -> EventResult {
     let since = |at: SystemTime| at.duration_since(began).unwrap_or_default().as_nanos() as u64;
     let (from_ns, to_ns) = (since(work.from), since(work.to));
     EventResult { what: format!("{} of {who}", work.what), from_ns, to_ns }
 }
 
-/// Keeps which nodes the repairs of a phase did not bring back, in words, and which they did.
+/// Keeps the nodes that the repairs of a phase did not bring back, each with a sentence, and removes those that came
+/// back.
 fn note_repairs(not_back: &mut BTreeMap<String, String>, phase: &str, faults: &[FaultResult]) {
     for repair in faults.iter().filter(|fault| fault.repairs()) {
         let FaultResult { node, what, error, .. } = repair;
@@ -400,8 +401,8 @@ fn status_after(
     }
 }
 
-/// What is wrong with a load that later phases cannot build on: more than one in a hundred of its
-/// requests did not succeed.
+/// Describes what is wrong with a load that later phases cannot build on: more than one in a hundred of its requests
+/// did not succeed. `None` if nothing is.
 fn not_loaded(phase: &PhasePlan, measure: &PhaseMeasure) -> Option<String> {
     let loads =
         phase.load && phase.groups.iter().any(|g| g.mix.parts.iter().any(|m| m.0.inserts()));
@@ -417,7 +418,7 @@ fn lost_text(
     measure: &PhaseMeasure,
     what: &str,
 ) -> String {
-    // The error that came last tells how it is now; the first may be of a passing trouble.
+    // The error that came last tells the present state; the first may be a passing trouble.
     let error = measure.errors.iter().max_by_key(|error| error.last_at);
     let advice = match error.map(|error| error.class) {
         Some(ErrorClass::Full) => "give it more room, or use fewer or smaller records",

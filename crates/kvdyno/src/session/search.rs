@@ -1,5 +1,5 @@
-//! A phase that is a search: a closed sweep, then one rate after the other until the highest is found
-//! that meets the conditions. What to try next is core's to say; here it is tried and written down.
+//! A phase that is a search: a closed sweep, then one rate after the other until the highest is found that meets the
+//! conditions. Core decides which rate to try next; this module tries it and writes it down.
 
 use std::time::Duration;
 
@@ -21,20 +21,20 @@ use super::Session;
 use crate::fleet::Fleets;
 use crate::output::Output;
 
-/// How many times as long as a probe the confirmation is.
+/// Duration of the confirmation, in durations of a probe.
 const CONFIRMATION: u32 = 3;
-/// The first rate is this share of what the closed sweep reached.
+/// The first rate as a share of the sweep's highest.
 const FIRST: f64 = 0.5;
-/// The sweep of threads goes by ones up to here, then by doubling.
+/// Number of threads up to which the sweep goes by ones; beyond it, by doubling.
 const BY_ONES: u32 = 8;
-/// No store is asked for more than this, requests a second.
+/// Highest rate that a store is asked for, requests a second.
 const MOST: f64 = 1e8;
 
-/// The search cannot go on: the run ended, or the store was lost. Why is in the session's status.
+/// End of a search that cannot go on: the run ended, or the store was lost. The session's status says why.
 struct Ended;
 
 impl Session<'_> {
-    /// Carries out the search that `phase` is.
+    /// Carries out the search that `phase` stands for.
     pub(super) fn search(&mut self, order: &SearchPlan, phase: &PhasePlan, output: &Output) {
         let mut found = CapacityResult {
             phase: phase.name.clone(),
@@ -44,7 +44,7 @@ impl Session<'_> {
         };
         let phase = self.fitted(order, phase);
         self.probing = true;
-        // Why a search ended early is in the session's status.
+        // If the search ended early, the session's status says why.
         let _ = self.sweep(&phase, &mut found, output).and_then(|()| {
             let first = self.first_rate(&phase, &found);
             self.rates(order, &phase, first, &mut found, output)
@@ -56,8 +56,8 @@ impl Session<'_> {
         output.events().tell(Event::Searched(Box::new(found)));
     }
 
-    /// The phase with as many clients as make sense: a store in this process has a thread for each,
-    /// and more than there are processors only where the user says so.
+    /// Returns the phase with as many clients as make sense: a store in this process has a thread for each client,
+    /// and has more threads than processors only if the user says so.
     fn fitted(&self, order: &SearchPlan, phase: &PhasePlan) -> PhasePlan {
         let mut phase = phase.clone();
         let processors = measure::allowed_cpus().len() as u32;
@@ -78,7 +78,7 @@ impl Session<'_> {
     ) -> Result<(), Ended> {
         let most: u32 = phase.groups.iter().map(|group| group.clients).sum();
         let length = length(phase);
-        // Each agent has a connection at least.
+        // Each agent needs a connection at least.
         let least = self.options.fleets.as_ref().map_or(1, Fleets::count);
         for clients in counts(most, self.store.threading()).into_iter().filter(|n| *n >= least) {
             let name = format!("{}@{clients}", phase.name);
@@ -100,7 +100,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// What the suite says, else a share of what the sweep reached.
+    /// Returns the first rate: that of the suite, else a share of what the sweep reached.
     fn first_rate(&self, phase: &PhasePlan, found: &CapacityResult) -> f64 {
         let said: f64 =
             phase.groups.iter().map(|group| group.arrival.constant_rate().unwrap_or(0.0)).sum();
@@ -136,7 +136,7 @@ impl Session<'_> {
                 met.seen = Seen::Unclear;
             }
             if confirms && met.seen == Seen::Meets {
-                // The figure that is reported is the one whose measurement is judged.
+                // The reported figure is the one whose measurement is judged.
                 self.reasons.push((plan.name.clone(), reasons.clone()));
             }
             let seen = met.seen;
@@ -153,8 +153,8 @@ impl Session<'_> {
         searched.map(|_| ())
     }
 
-    /// Runs a probe. What it says against its measurement is for the search to weigh: most of the
-    /// rates that are tried are meant to be too high. Wrong reads stay in the verdict.
+    /// Runs a probe. The search weighs the reasons against its measurement: most of the rates that are tried are
+    /// meant to be too high. Wrong reads stay in the verdict.
     fn try_one(
         &mut self,
         plan: &PhasePlan,
@@ -172,10 +172,10 @@ impl Session<'_> {
             )
         });
         self.reasons.push((plan.name.clone(), wrong));
-        // Where others go on without an agent that was lost, this one is cut short all the same.
+        // If others go on without an agent that was lost, this probe is cut short all the same.
         let is_whole = self.status == Status::Complete && self.lost_told == lost;
         let probe = outcome.map(|outcome| {
-            // One that was cut short is no probe.
+            // A phase that was cut short is no probe.
             let probe = is_whole.then(|| purpose.to_owned());
             self.close(&PhaseOutcome { probe, ..outcome }, output)
         });
@@ -187,7 +187,7 @@ fn length(phase: &PhasePlan) -> Duration {
     phase.duration.unwrap_or(Duration::from_secs(5))
 }
 
-/// The numbers of clients of a sweep: 1, 2, 4 … and `most`; of threads one by one at first.
+/// Returns the numbers of clients of a sweep: 1, 2, 4 … and `most`; of threads one by one at first.
 fn counts(most: u32, threading: Threading) -> Vec<u32> {
     let ones = if threading == Threading::InProcess { BY_ONES } else { 1 };
     let mut counts: Vec<u32> = (1..=ones.min(most)).collect();
@@ -200,7 +200,7 @@ fn counts(most: u32, threading: Threading) -> Vec<u32> {
     counts
 }
 
-/// Why the store may carry more: the lowest rate that it missed was missed with the client at its
+/// Returns why the store may carry more, if it may: the lowest rate that it missed was missed with the client at its
 /// limit, or with the machine at other work.
 fn spoilt(probes: &[(ProbeResult, Vec<Reason>)], missed: Option<f64>) -> Option<String> {
     let at_limit = |reason: &&Reason| {
@@ -233,7 +233,7 @@ fn probe_result(
     asked: Option<f64>,
     met: Option<Met>,
 ) -> ProbeResult {
-    // A histogram that cannot be read has failed the search before.
+    // A histogram that cannot be read would have failed the search before.
     let latency = view::main_row(result).map(|row| row.latency).unwrap_or_default();
     let word = |seen| match seen {
         Seen::Meets => "meets",

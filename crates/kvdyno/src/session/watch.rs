@@ -1,4 +1,4 @@
-//! Watches a phase: tells its story, and feeds who goes by its progress.
+//! Observer of a phase: publishes its events, and feeds the parts that go by its progress.
 
 use kvdyno_core::load::{Observer, Progress, WorkerReport};
 use kvdyno_core::measure::{Interval, Nanos};
@@ -10,22 +10,22 @@ use kvdyno_report::result::SteeredResult;
 use super::manual_control::ManualControl;
 use crate::testbed::Disturbance;
 
-/// Told of a phase by its load.
+/// Observer that the load reports to.
 pub(super) struct Watch<'a> {
     events: &'a Stream,
-    /// Begin of the run.
+    /// Begin of the run, ns.
     origin: Nanos,
-    /// Number of the store's run, and its name.
+    /// Number of the store's run, zero-based, and its name.
     store: (usize, &'a str),
     plan: &'a PhasePlan,
     disturbance: Disturbance<'a>,
     control: ManualControl<'a>,
-    /// When the phase began.
+    /// Begin of the phase, ns.
     start: Nanos,
 }
 
 impl<'a> Watch<'a> {
-    /// Of a phase of a store (the number of its run, and its name) in a run that began at `origin`.
+    /// Watches a phase of a store (the number of its run, and its name) in a run that began at `origin`.
     pub fn new(
         events: &'a Stream,
         origin: Nanos,
@@ -37,12 +37,12 @@ impl<'a> Watch<'a> {
         Watch { events, origin, store, plan, disturbance, control, start: 0 }
     }
 
-    /// What was done to the phase by hand.
+    /// Takes out the orders that were carried out by manual control.
     pub fn steered(&mut self) -> Vec<SteeredResult> {
         std::mem::take(&mut self.control.done)
     }
 
-    /// What befalls the testbed.
+    /// Returns the disturbance of the testbed.
     pub fn disturbance(&mut self) -> &mut Disturbance<'a> {
         &mut self.disturbance
     }

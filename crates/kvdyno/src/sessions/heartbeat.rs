@@ -1,5 +1,5 @@
-//! The heartbeat of a run in the store that it loads: a run on another machine, of which this system knows nothing, proves
-//! by it that it goes on. A value of such a run is no fault of the store; one of a run that is over is.
+//! The heartbeat of a run in the store that it loads. By it a run on another machine, of which this system knows
+//! nothing, proves that it goes on. A value of such a run is no fault of the store; a value of a run that is over is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use kvdyno_report::result::rfc3339;
 
 use super::{HELD, SEEN, locked};
 
-/// First word of a record: what it is, and of which form.
+/// First word of a record, which names it and its format.
 const HEAD: &str = "kvdyno-heartbeat-1";
-/// Between two beats.
+/// Time between two beats.
 const BEAT: Duration = Duration::from_millis(500);
 /// Times that the number of a run's beats must grow until it is proven to go on: copies of a record that fell behind may
 /// show some old numbers one after the other.
 const PROOF: u32 = 3;
-/// Beats of this run without one of another after which that one is not handed on any more.
+/// Beats of this run without a new one of another run after which that run's are not handed on any more.
 const SILENT: u32 = 20;
 /// Longest wait for the last beat, which takes the record away.
 const LAST: Duration = Duration::from_secs(2);
 
-/// A run's heartbeat; dropped, it ends.
+/// Heartbeat of a run; it ends when this is dropped.
 pub struct Heartbeat {
     end: Option<Sender<()>>,
-    /// Hears when the thread is over.
+    /// Receiver that wakes when the thread is over.
     ended: Receiver<()>,
 }
 
@@ -44,7 +44,7 @@ impl Heartbeat {
                 for session in others.look(found.unwrap_or_default()) {
                     locked(&SEEN).insert(session);
                 }
-                // The first beat is at once.
+                // The first beat comes at once.
                 let pause = if number == 0 { Duration::ZERO } else { BEAT };
                 number += 1;
                 match to_end.recv_timeout(pause) {
@@ -55,11 +55,11 @@ impl Heartbeat {
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => Beat::End,
                 }
             };
-            // Without a runtime nobody is told of, as before.
+            // Without a runtime there is no heartbeat, and other runs do not learn of this one.
             drop(store.keep_heartbeat(&context, &mut next));
             drop(done);
         };
-        // Without a thread neither.
+        // Nor is there one without a thread.
         drop(std::thread::Builder::new().name("heartbeat".to_owned()).spawn(beating));
         Heartbeat { end: Some(end), ended }
     }
@@ -68,7 +68,7 @@ impl Heartbeat {
 impl Drop for Heartbeat {
     fn drop(&mut self) {
         drop(self.end.take());
-        // A store that answers no more keeps the record.
+        // If the store answers no more, the record stays in it.
         self.ended.recv_timeout(LAST).ok();
     }
 }
@@ -88,7 +88,7 @@ struct OtherRun {
 }
 
 impl Others {
-    /// Takes in what the record says. Returns the runs that are proven to go on now.
+    /// Reads the record. Returns the runs that are now proven to go on.
     fn look(&mut self, text: &str) -> Vec<u32> {
         self.0.values_mut().for_each(|run| run.silent += 1);
         let mut proven = Vec::new();
@@ -105,7 +105,8 @@ impl Others {
         proven
     }
 
-    /// What this run writes: its own beat, and those of others that are not silent, so that a third run hears of both.
+    /// Returns the text that this run writes: its own beat, and those of others that are not silent, so that a third
+    /// run learns of both.
     fn text(&self, since: &str, number: u64) -> String {
         let held = locked(&HELD);
         let own = held.keys().map(|session| format!(" {session}:{number}"));
@@ -118,7 +119,7 @@ impl Others {
     }
 }
 
-/// The sessions that a record tells of, each with its newest beat; none of a text of another form.
+/// Returns the sessions in a record's text, each with its newest beat; none for a text of another form.
 fn beats(text: &str) -> impl Iterator<Item = (u32, u64)> {
     let words = text.strip_prefix(HEAD).unwrap_or_default().split_whitespace().skip(1);
     words.filter_map(|word| {
@@ -147,7 +148,7 @@ mod tests {
     #[test]
     fn a_record_that_stands_still_or_falls_back_proves_nothing() {
         let mut others = Others::default();
-        // Two copies of the record of a run that is over, of which each answers now and then.
+        // Two copies of the record of a run that is over, which answer in turns.
         for beat in [9, 3, 9, 9, 3, 3, 9, 3, 9, 9] {
             assert!(others.look(&record(&[(5, beat)])).is_empty());
         }

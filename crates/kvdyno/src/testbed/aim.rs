@@ -1,13 +1,13 @@
-//! Who is meant by a fault: decided when it is due.
+//! Chooses the nodes of a fault, at the moment when it is due.
 
 use kvdyno_core::workload::Random;
 use kvdyno_core::workload::fault::{CutFrom, NodeFault, NodeSelector, Sides, Way};
 use kvdyno_testbed::{NodeDescription, Role, TestbedError};
 
-/// Names of nodes, each with what it is to the others.
+/// Names of nodes, each with its role in the deployment.
 pub type Aimed = Vec<(String, Option<Role>)>;
 
-/// The nodes that are meant now; none, or fewer than are to be, if there are no more.
+/// Returns the nodes that are the targets now: none, or fewer than `count`, if there are no more.
 pub fn choose<'a>(
     nodes: &'a [NodeDescription],
     aim: &NodeSelector,
@@ -50,13 +50,13 @@ fn meant<'a>(nodes: &'a [NodeDescription], aim: &NodeSelector) -> Vec<&'a NodeDe
         NodeSelector::Name(name) => nodes.iter().filter(|node| node.name == *name).collect(),
         NodeSelector::Several(aims) => {
             let each: Vec<_> = aims.iter().map(|aim| meant(nodes, aim)).collect();
-            // One that is not there makes the whole impossible.
+            // If one node is not there, none is chosen.
             if each.iter().any(Vec::is_empty) { Vec::new() } else { each.concat() }
         }
     }
 }
 
-/// The beginning of the sentence that tells that there are not enough.
+/// Returns the beginning of the error that there are not enough nodes.
 pub fn few(count: Option<u32>) -> String {
     match count {
         Some(count) if count > 1 => format!("fewer than {count} nodes are"),
@@ -64,7 +64,7 @@ pub fn few(count: Option<u32>) -> String {
     }
 }
 
-/// Its end.
+/// Describes the nodes that were wanted, as the end of that error.
 pub fn wanted(aim: &NodeSelector) -> String {
     match aim {
         NodeSelector::Any | NodeSelector::All | NodeSelector::PrimaryOrAny => {
@@ -78,7 +78,7 @@ pub fn wanted(aim: &NodeSelector) -> String {
     }
 }
 
-/// What a split into sides asks of each side's nodes.
+/// Returns the faults that a split into sides needs, each with the nodes of its side.
 ///
 /// # Errors
 /// [`TestbedError::Node`] if a side names a node that is not there.
@@ -101,7 +101,7 @@ pub fn sides(
         }
         let others = sides.iter().enumerate().filter(|(other, _)| *other != number);
         let from: Vec<String> = others.flat_map(|(_, side)| side.clone()).collect();
-        // One way is told from the first side; what it hears or not is decided at its nodes alone.
+        // A split in one direction is ordered from the first side alone: its nodes decide what they hear.
         let concerned = number == 0 || way == Way::Both;
         if concerned && !aimed.is_empty() {
             orders.push((NodeFault::Partition { from: CutFrom::Named(from), way }, aimed));

@@ -9,28 +9,27 @@ use super::wanted_action::FaultArguments;
 /// `kvdyno testbed`.
 #[derive(Args, Debug)]
 pub struct TestbedArguments {
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub command: TestbedCommand,
 }
 
-/// The verbs.
+/// Commands of `kvdyno testbed`.
 #[derive(Subcommand, Debug)]
 pub enum TestbedCommand {
     /// Start a testbed: redis, redis-sharded:8, 'redis?persistence=aof-always', FILE.toml.
     Up {
-        /// Kind, number of nodes and settings, as `kvdyno testbed kinds` lists them, or a file that
-        /// describes a deployment of your own.
+        /// Kind, number of nodes and settings, as `kvdyno testbed kinds` lists them, or a file that describes a
+        /// deployment of your own.
         #[arg(value_name = "NAME[:NODES][?SETTING=VALUE&…]")]
         testbed: String,
-        /// Return once it is up; `kvdyno testbed down` ends it.
+        /// Return once the testbed is up; `kvdyno testbed down` ends it.
         #[arg(long)]
         detach: bool,
     },
     /// End testbeds that are up.
     Down {
-        /// Names as `kvdyno testbed list` shows them, or a kind, for all of that kind [default: the
-        /// only testbed].
+        /// Names as `kvdyno testbed list` shows them, or a kind: all testbeds of that kind [default: the only testbed].
         #[arg(value_name = "NAME")]
         testbeds: Vec<String>,
         /// End all testbeds but those of commands that still run.
@@ -40,7 +39,8 @@ pub enum TestbedCommand {
         #[arg(long, requires = "all")]
         force: bool,
     },
-    /// Do a fault, or its repair, to nodes of a testbed that is up: `kvdyno testbed fault FAULT --help` tells its options.
+    /// Inject a fault into nodes of a testbed that is up, or repair one: `kvdyno testbed fault FAULT --help` shows
+    /// its options.
     Fault(FaultArguments),
     /// List the testbeds that are up.
     List,
@@ -52,22 +52,22 @@ pub enum TestbedCommand {
         #[arg(required = true, value_name = "NAME")]
         kinds: Vec<String>,
     },
-    /// Hold a testbed up: what kvdyno starts itself as.
+    /// Hold a testbed up: kvdyno starts itself with this command.
     #[command(hide = true)]
     Keep,
-    /// Be the device below a node's file system: what a testbed's keeper starts.
+    /// Be the device below a node's file system: a testbed's keeper starts this.
     #[command(hide = true)]
     DiskDevice,
-    /// Be the node of the testbed `engine`: what its keeper starts.
+    /// Be the node of the testbed `engine`: its keeper starts this.
     #[command(hide = true)]
     EngineNode {
-        /// File that tells it which.
+        /// File that says which node.
         settings: PathBuf,
     },
-    /// Be a node of the testbed `sim`: what its keeper starts.
+    /// Be a node of the testbed `sim`: its keeper starts this.
     #[command(hide = true)]
     SimNode {
-        /// File that tells it which.
+        /// File that says which node.
         settings: PathBuf,
     },
 }

@@ -1,4 +1,4 @@
-//! A testbed around something: set up before, gone after, and its steps told meanwhile.
+//! A testbed around some work: it is set up before, and ended after; its steps are printed meanwhile.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use super::shared_keeper::{SharedKeeper, lock};
 use super::{about, own_program};
 use crate::exit::Failure;
 
-/// A testbed that is up for as long as this lives.
+/// A testbed that is up until this is dropped.
 pub struct Around {
     keeper: SharedKeeper,
     description: Description,
@@ -30,8 +30,8 @@ pub fn check(words: &str) -> Result<(), Failure> {
 }
 
 impl Around {
-    /// Sets it up; returns when it serves. The calling thread, and what it starts from now on, is where
-    /// the testbed's clients have to be.
+    /// Sets the testbed up; returns when it serves. From then on the calling thread, and threads that it starts, are
+    /// where the testbed's clients have to be.
     ///
     /// # Errors
     /// [`Failure`] if it cannot be set up or the user does not want to wait; nothing is left behind.
@@ -53,28 +53,28 @@ impl Around {
         Ok(Around { keeper, description, _apart: apart, _among: among })
     }
 
-    /// What it is.
+    /// Returns the description of the testbed.
     pub fn description(&self) -> &Description {
         &self.description
     }
 
-    /// Its keeper, for orders while a phase runs.
+    /// Returns the testbed's keeper, for orders while a phase runs.
     pub fn keeper(&self) -> SharedKeeper {
         Arc::clone(&self.keeper)
     }
 
-    /// Whether it is still there.
+    /// Returns true if the testbed is still there.
     pub fn is_running(&self) -> bool {
         lock(&self.keeper).is_running()
     }
 
-    /// Whether it has ended in good order, as it does on `kvdyno testbed down`.
+    /// Returns true if the testbed has ended in good order, as it does on `kvdyno testbed down`.
     pub fn was_ended(&self) -> bool {
         lock(&self.keeper).ended_well()
     }
 }
 
-/// Tells each step on standard error, where it is in nobody's way.
+/// Printer of each step on standard error, which leaves standard output to the results.
 struct Telling<'a> {
     words: &'a str,
     interrupt: &'a Interrupt,

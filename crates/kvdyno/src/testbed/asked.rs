@@ -1,5 +1,5 @@
-//! Which nodes of a testbed got requests, and which got none although they served: clients that do not
-//! know of a node, or never take it back, look like a store that copes with less.
+//! Finds the nodes of a testbed that got no requests although they served: clients that do not know of a node, or
+//! never use it again after its repair, look like a store that copes with less.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,18 +9,18 @@ use kvdyno_core::workload::fault::ADD;
 use kvdyno_report::result::{FaultResult, UnaskedNode};
 use kvdyno_testbed::{NodeDescription, Role, Traffic};
 
-/// Shorter stretches tell nothing, ns.
+/// Shortest stretch that is judged, ns.
 const SHORTEST: u64 = 3_000_000_000;
-/// Bytes that the others must have got on average: less tells nothing.
+/// Fewest bytes that the other nodes must have got on average.
 const LEAST: u64 = 10_000;
-/// A node that got less than this part of what the others got was not asked: drivers say a few words to
-/// every server.
+/// A node that got less than the mean of the others divided by this was not asked: drivers send a few bytes to every
+/// server.
 const PART: u64 = 100;
 
-/// What each server was sent in the course of a phase.
+/// Bytes that each server was sent in the course of a phase.
 pub struct Asked {
     traffic: Traffic,
-    /// What each had taken at each look.
+    /// Moment of each look, with the bytes that each server had taken by then.
     looks: Vec<(Nanos, BTreeMap<SocketAddr, u64>)>,
 }
 
@@ -30,14 +30,14 @@ impl Asked {
         Asked { traffic: Traffic::begin(), looks: vec![(now(), BTreeMap::new())] }
     }
 
-    /// Once each interval.
+    /// Looks once; called each interval.
     pub fn look(&mut self) {
         let taken = self.traffic.look().clone();
         self.looks.push((now(), taken));
     }
 
-    /// The nodes that served and got no requests, from a node's start or repair to its next fault, or to
-    /// the end of the phase, which began at `start`.
+    /// Returns the nodes that served and got no requests, each with the stretch, from its start or repair to its next
+    /// fault, or to the end of the phase, which began at `start`.
     pub fn unasked(
         &self,
         nodes: &[NodeDescription],
@@ -66,7 +66,7 @@ impl Asked {
         unasked
     }
 
-    /// Bytes that a server has taken in a stretch, to the exactness of the looks.
+    /// Returns the bytes that a server has taken in a stretch, as exactly as the looks tell.
     fn between(&self, address: SocketAddr, from: Nanos, to: Nanos) -> u64 {
         let at = |moment: Nanos| {
             let looks = self.looks.iter().rev().find(|(at, _)| *at <= moment);
@@ -76,7 +76,8 @@ impl Asked {
     }
 }
 
-/// Clients may ask any peer, and a primary; who was one when is not known once anything was done.
+/// Returns true if clients may ask the node: any peer, or a primary. Which node was primary before is unknown once a
+/// fault was injected.
 fn is_expected(node: &NodeDescription, faults: &[FaultResult]) -> bool {
     match node.role {
         Some(Role::Peer) => node.running,
@@ -85,7 +86,7 @@ fn is_expected(node: &NodeDescription, faults: &[FaultResult]) -> bool {
     }
 }
 
-/// The stretches of a phase in which nothing was wrong with a node.
+/// Returns the stretches of a phase in which nothing was wrong with a node, ns since its begin.
 fn served(name: &str, faults: &[FaultResult], end: u64) -> Vec<(u64, u64)> {
     let (mut stretches, mut from) = (Vec::new(), Some(0));
     for fault in faults.iter().filter(|fault| fault.node == name && fault.error.is_none()) {
@@ -124,8 +125,8 @@ mod tests {
         FaultResult { what, node, began_ns, ended_ns, ..FaultResult::default() }
     }
 
-    /// Looks once a second for 20 s: two nodes get 10 kB/s each, the third until second 5 only and a
-    /// few words of the driver after that.
+    /// Looks once a second for 20 s: two nodes get 10 kB/s each, the third until second 5 only and a few bytes of the
+    /// driver after that.
     fn asked() -> Asked {
         let at = |number: u8| SocketAddr::from(([127, 40, 1, number], 3000));
         let looks = (0..=20).map(|second: u64| {
@@ -145,7 +146,7 @@ mod tests {
         assert_eq!(asked().unasked(&nodes, &faults, 0), [expected]);
         // While it was down it could not be asked.
         assert!(asked().unasked(&nodes, &faults[..1], 0).is_empty());
-        // It was asked at first, and then not for half of the time: that is no node without requests.
+        // It was asked at first, and then not for half of the time: it did get requests.
         assert!(asked().unasked(&nodes, &[], 0).is_empty());
     }
 

@@ -1,10 +1,10 @@
-//! From what a keeper says of its testbed to what a result holds of it.
+//! Conversion of a keeper's description of its testbed into the part that a result discloses.
 
 use kvdyno_core::redact::{self, MASK};
 use kvdyno_report::result::{TestbedNode, TestbedResult, TestbedStep};
 use kvdyno_testbed::{Description, NodeDescription, Step};
 
-/// All that is disclosed of a testbed.
+/// Returns all that a result discloses of a testbed.
 pub fn disclosed(testbed: &Description) -> TestbedResult {
     let pinned = testbed.pinned.as_ref();
     // A deployment file may name the password of its URL in a setting, too.
@@ -27,7 +27,7 @@ pub fn disclosed(testbed: &Description) -> TestbedResult {
     }
 }
 
-/// The value of a setting, without what is secret.
+/// Returns the value of a setting, redacted if it is secret.
 fn clean(name: &str, value: &str) -> String {
     // `masterauth` is a password, `authenticator` and `tls-auth-clients` are none.
     let is_secret =
@@ -39,7 +39,7 @@ fn clean(name: &str, value: &str) -> String {
     }
 }
 
-/// What is disclosed of a node.
+/// Returns what a result discloses of a node.
 pub fn node(node: &NodeDescription) -> TestbedNode {
     TestbedNode {
         name: node.name.clone(),

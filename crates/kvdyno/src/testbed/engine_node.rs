@@ -1,5 +1,5 @@
-//! An embedded engine as a server process of the testbed `engine`: Redis' protocol in front of the driver that
-//! kvdyno has for it. A thread for each connection, one commit for each write, and no answer before it.
+//! An embedded engine as a server process of the testbed `engine`: Redis' protocol in front of kvdyno's driver of it.
+//! A thread serves each connection; each write is one commit, and is answered after it.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -22,13 +22,13 @@ use kvdyno_testbed::resp::{Request, RespAnswer, converse};
 /// Serves the engine that the file at `path` names until the process ends.
 ///
 /// # Errors
-/// A line for the user if it cannot start.
+/// A line for the user if the engine cannot start.
 pub fn serve(path: &Path) -> Result<(), String> {
     let told = |error: &dyn Display| format!("{}: {error}", path.display());
     let text = std::fs::read(path).map_err(|error| told(&error))?;
     let node: EngineNode = serde_json::from_slice(&text).map_err(|error| told(&error))?;
     let mut url = StoreUrl::parse(&node.url).map_err(|error| told(&error))?;
-    // What a cut of power has left is put right before anything is answered.
+    // Opening recovers what a power cut has left, before any answer.
     let store = registry::open_boxed(&mut url).map_err(|error| told(&error))?;
     let profile = at_once(store.profile()).map_err(|error| told(&error.message))?;
     let listener = TcpListener::bind(node.address).map_err(|error| told(&error))?;
@@ -44,7 +44,7 @@ pub fn serve(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The answer of an engine in this process, which is there as soon as it is asked for.
+/// Waits for an answer of an engine in this process, which is there at once.
 fn at_once<T>(asked: impl Future<Output = T>) -> T {
     let mut asked = pin!(asked);
     loop {
@@ -115,7 +115,7 @@ fn execute(client: &mut impl Client, profile: &Profile, words: &[&[u8]]) -> Resp
 
 const OK: RespAnswer = RespAnswer::Status("OK");
 
-/// One commit: of a record, or of a batch; of an engine without batches one for each record.
+/// Writes in one commit: a record, or a batch; an engine without batches commits each record by itself.
 async fn put(
     client: &mut impl Client,
     profile: &Profile,
@@ -140,7 +140,7 @@ async fn put(
         several => {
             for (done, one) in several.iter().enumerate() {
                 client.put(*one).await.map_err(|mut error| {
-                    // Those before it are there.
+                    // The records before the failed one are written.
                     if done > 0 {
                         error.certainty = Certainty::Indeterminate;
                     }
@@ -152,7 +152,8 @@ async fn put(
     }
 }
 
-/// A refusal says that nothing was done; where that is not known the connection ends without a word.
+/// Makes the answer of a request. A refusal says that nothing was done; if that is unknown the connection ends
+/// without an answer.
 fn told<T>(asked: Result<T, RequestError>, answer: impl FnOnce(T) -> RespAnswer) -> RespAnswer {
     match asked {
         Ok(done) => answer(done),
@@ -163,7 +164,7 @@ fn told<T>(asked: Result<T, RequestError>, answer: impl FnOnce(T) -> RespAnswer)
     }
 }
 
-/// What kvdyno's driver of Redis reads back.
+/// Returns the text of INFO that kvdyno's driver of Redis reads back.
 fn info(profile: &Profile) -> String {
     let survives = match profile.durability.level {
         Durability::None => "none",

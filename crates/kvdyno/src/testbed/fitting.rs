@@ -1,4 +1,4 @@
-//! Whether a testbed can bear a suite's faults, before anything is started, and what it needs for them.
+//! Checks that a testbed can bear a suite's faults, before anything is started, and adds what it needs for them.
 
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::PhasePlan;
@@ -9,8 +9,8 @@ use kvdyno_testbed::{DiskForm, Role, TestbedRequest, TestbedSettings, is_file};
 use super::about;
 use crate::exit::Failure;
 
-/// The words of the testbed that the plan runs on: as they are, or with a network of its own where the
-/// plan's faults are done to the network.
+/// Returns the words of the testbed for the plan: as they are, or with a network of its own if the plan has faults of
+/// the network.
 ///
 /// # Errors
 /// [`Failure`] if the words are wrong, or name a testbed that cannot have such faults.
@@ -69,7 +69,7 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
     Ok(fitted)
 }
 
-/// Whether each node has such a disk as the plan's faults need.
+/// Checks that each node has such a disk as the plan's faults need.
 fn has_disks(words: &str, settings: &TestbedSettings, plan: &Plan) -> Result<(), Failure> {
     for (phase, what) in [
         (phase_that_needs(plan, Needs::FileSystem), "cuts a node's power"),
@@ -128,13 +128,13 @@ fn faults(plan: &Plan) -> impl Iterator<Item = (&PhasePlan, &FaultPlan)> {
 }
 
 fn phase_that_needs(plan: &Plan, needs: Needs) -> Option<&PhasePlan> {
-    // What is left out where a node cannot bear it asks for nothing.
+    // A phase that is left out where a node cannot bear it needs nothing.
     let asks = |phase: &PhasePlan| !plan.needs_survival.contains(&phase.index);
     let mut all = faults(plan);
     all.find(|(phase, fault)| asks(phase) && fault.harm.needs() == needs).map(|(phase, _)| phase)
 }
 
-/// A phase one of whose faults is aimed at what only some systems have, and what that is.
+/// Returns a phase of which a fault is aimed at a role that only some systems have, and that role.
 fn aimed_at_a_role(plan: &Plan) -> Option<(&str, Role)> {
     fn role(aim: &NodeSelector) -> Option<Role> {
         match aim {
@@ -154,7 +154,7 @@ fn aimed_at_a_role(plan: &Plan) -> Option<(&str, Role)> {
     })
 }
 
-/// Words without their setting of a disk.
+/// Returns the words without their setting of a disk.
 fn without_disk(words: &str) -> String {
     let Some((place, settings)) = words.split_once('?') else { return words.to_owned() };
     let others = settings.split(['&', ',']).filter(|setting| !setting.starts_with("disk="));
@@ -162,7 +162,7 @@ fn without_disk(words: &str) -> String {
     if others.is_empty() { place.to_owned() } else { format!("{place}?{others}") }
 }
 
-/// `redis?disk=1MB` of `redis`, whatever settings it has.
+/// Returns the words with one more setting: `redis?disk=1MB` of `redis`, whatever settings it has.
 fn with_setting(words: &str, setting: &str) -> String {
     let join = if words.contains('?') { '&' } else { '?' };
     format!("{words}{join}{setting}")

@@ -1,4 +1,4 @@
-//! `kvdyno testbed kinds`: what can be set up, and what is installed.
+//! `kvdyno testbed kinds`: the kinds that can be set up, and what is installed of them.
 
 use kvdyno_core::ground::hints::hint;
 use kvdyno_testbed::install::Software;
@@ -64,12 +64,12 @@ fn show_setting(setting: &Setting) {
     say!("  ?{}={}  {}; {default}", setting.name, setting.values.shown(), setting.meaning);
 }
 
-/// What the kind of this name needs.
+/// Returns the software that the kind of this name needs.
 ///
 /// # Errors
 /// [`Failure`] with the nearest name if there is no such kind.
 pub fn software(name: &str) -> Result<Vec<&'static Software>, Failure> {
-    // Who copies the whole word from an error means its kind.
+    // A user who copies the whole word from an error means its kind.
     let name = name.split([':', '?']).next().unwrap_or(name);
     if name == NETWORK {
         return Ok(NETWORK_SOFTWARE.to_vec());

@@ -1,5 +1,5 @@
-//! Carries out the faults of a phase on its testbed while the phase runs, and puts right what is
-//! left of them when it is over, however it ends. It is told how the phase goes, and tells what it does.
+//! Injects the faults of a phase into its testbed while the phase runs, and repairs what is left of them when it is
+//! over, however it ends. It hears of the phase's progress, and publishes what it does.
 
 mod disturbance;
 mod done;
@@ -42,23 +42,23 @@ pub use manual_action::ManualAction;
 /// Longest time between two looks at a phase in which nothing is due.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Faults under way.
+/// Nemesis with faults under way.
 struct Nemesis {
-    /// How the phase goes, and what somebody wants; closed when it is over.
+    /// Sender of the phase's progress and of orders by hand; dropped when the phase is over.
     heard: Sender<Heard>,
     thread: JoinHandle<Deeds>,
     first: Arc<First>,
-    /// The phase is over: nothing more is begun.
+    /// True once the phase is over: nothing more is begun.
     is_over: Arc<AtomicBool>,
 }
 
-/// What a nemesis hears.
+/// Message to a nemesis.
 enum Heard {
     News(News),
     ByHand(Box<(ManualAction, WaitingOrder)>),
 }
 
-/// What a nemesis did, in order.
+/// Actions of a nemesis, in order.
 #[derive(Default)]
 struct Deeds {
     done: Vec<FaultResult>,
@@ -67,25 +67,25 @@ struct Deeds {
     absent: Vec<u64>,
 }
 
-/// How the phase goes, as far as faults wait for it.
+/// Progress of the phase, as far as faults wait for it.
 #[derive(Clone, Copy, Debug, Default)]
 struct News {
     /// Operations that have succeeded.
     acked: u64,
-    /// The rate asked for was reached.
+    /// True once the rate asked for was reached.
     at_rate: bool,
 }
 
-/// Something that is to be done.
+/// Task of a nemesis, on its agenda.
 #[derive(Clone)]
 enum Task {
-    /// A fault, by its number in the phase.
+    /// A fault, by its number in the phase, zero-based.
     Fault(usize),
-    /// The repair of what a fault has done.
+    /// The repair of a fault.
     Repair(Repair),
 }
 
-/// What puts nodes right.
+/// Repair of nodes.
 #[derive(Clone)]
 struct Repair {
     action: NodeAction,
@@ -95,7 +95,7 @@ struct Repair {
 }
 
 impl Nemesis {
-    /// Begins with the faults of a phase that begins at `start`. Its seed decides who is meant by `any`.
+    /// Begins with the faults of a phase that begins at `start`. The phase's seed decides which node `any` is.
     fn start(
         keeper: &SharedKeeper,
         around: Surroundings<'_>,
@@ -132,7 +132,7 @@ impl Nemesis {
         Nemesis { heard: tell, thread, first, is_over }
     }
 
-    /// Ends the nemesis, for the phase is over: what is broken is repaired. Returns what was done.
+    /// Ends the nemesis, for the phase is over, and repairs what is broken. Returns what was done.
     fn stop(self) -> Deeds {
         self.is_over.store(true, Ordering::Relaxed);
         drop(self.heard);
@@ -142,12 +142,12 @@ impl Nemesis {
 
 struct FaultExecutor {
     first: Arc<First>,
-    /// Where it tells what it does.
+    /// Stream to which it publishes what it does.
     events: Stream,
-    /// Begin of the phase.
+    /// Begin of the phase, ns.
     start: Nanos,
     keeper: SharedKeeper,
-    /// Hears of nodes that are other processes now.
+    /// Processes of the nodes; it is told of nodes that are new processes.
     node_processes: NodeProcesses,
     /// Servers that have joined.
     newcomers: Newcomers,
@@ -164,11 +164,11 @@ struct FaultExecutor {
     recovery: RecoveryWait,
     /// Numbers of faults that wait for copies to be whole.
     put_off: BTreeSet<usize>,
-    /// What somebody has done by hand.
+    /// Actions by hand, in order.
     by_hand: Vec<SteeredResult>,
-    /// Inserts that cuts of power meet, where they are looked for after each.
+    /// Inserts that power cuts meet, if they are looked for after each cut.
     stretch: Option<Stretch>,
-    /// The phase is over: nothing more is begun.
+    /// True once the phase is over: nothing more is begun.
     is_over: Arc<AtomicBool>,
 }
 
@@ -213,7 +213,7 @@ impl FaultExecutor {
         Deeds { done: self.done, by_hand: self.by_hand, absent }
     }
 
-    /// Faults whose condition holds now get their time.
+    /// Schedules the faults whose condition holds now.
     fn hear(&mut self, news: News) {
         let holds = |number: &usize| match self.faults[*number].when {
             Some(Condition::Acked(count)) => news.acked >= count,
@@ -227,15 +227,15 @@ impl FaultExecutor {
         }
     }
 
-    /// The fault of this number comes at this moment, or as much later as its spread lets it.
+    /// Schedules the fault of this number at this moment, or as much later as its spread lets it.
     fn await_fault(&mut self, number: usize, moment: Instant) {
         let spread = self.faults[number].spread.unwrap_or_default().as_nanos() as u64;
         let later = if spread > 0 { self.random.below(spread) } else { 0 };
         self.agenda.push((moment + Duration::from_nanos(later), Task::Fault(number)));
     }
 
-    /// The end of the phase: all that waits for its repair gets it, alike things at one moment. What
-    /// was to come once and never came is told.
+    /// Ends the phase: repairs all that waits for its repair, equal repairs at one moment. Reports each fault that
+    /// was to come once and never came.
     fn repair_all(&mut self) {
         self.agenda.sort_by_key(|(due, _)| *due);
         let mut repairs: Vec<Repair> = Vec::new();
@@ -255,7 +255,7 @@ impl FaultExecutor {
             self.tell_wait(format!("{}: {}", repair.action.told(), repair.nodes.join(", ")));
             self.repair(repair.action, repair.nodes);
         }
-        // What is read back next must not be taken for lost because it is still on its way.
+        // A record that is still on its way must not count as lost when it is read back next.
         while self.recovery.next_look().is_some() && !self.interrupt.is_raised() {
             std::thread::sleep(self.recovery.next_look().unwrap_or_default());
             self.look_at_copies();
@@ -278,12 +278,12 @@ impl FaultExecutor {
         }
     }
 
-    /// What is put right now that the load is over, or waited for.
+    /// Publishes what is repaired, or waited for, now that the load is over.
     fn tell_wait(&self, what: String) {
         self.events.tell(Event::RecoveryWait { what });
     }
 
-    /// The place of what is due first.
+    /// Returns the place in the agenda of what is due first.
     fn next(&self) -> Option<usize> {
         (0..self.agenda.len()).min_by_key(|place| self.agenda[*place].0)
     }
@@ -291,7 +291,7 @@ impl FaultExecutor {
     fn carry_out(&mut self, due: Instant, task: Task) {
         match task {
             Task::Repair(Repair { action, mut nodes, mut of }) => {
-                // What is due as well is done at the same moment: servers may need each other to start.
+                // Equal repairs that are due as well are done at the same moment: servers may need each other to start.
                 let moment = Instant::now();
                 self.agenda.retain(|(due, other)| match other {
                     Task::Repair(other) if other.action == action && *due <= moment => {
@@ -318,7 +318,7 @@ impl FaultExecutor {
                 self.fault(number, &fault);
                 let repaired_first = self.awaits_repair(number);
                 if let Some(every) = fault.every.filter(|_| !repaired_first) {
-                    // What was missed meanwhile is not made up for.
+                    // Times that were missed meanwhile are not made up for.
                     let moment = Instant::now();
                     let mut next = due + every;
                     while next < moment {
@@ -336,8 +336,8 @@ impl FaultExecutor {
         self.agenda.iter().any(|(_, task)| repairs(task))
     }
 
-    /// A fault that comes again does so as long after its repair as was asked for, however long that
-    /// took: else it would meet what is still broken, and do more harm than was meant.
+    /// Schedules a recurring fault as long after its repair as was asked for, however long the repair took: else the
+    /// fault would meet what is still broken, and do more harm than was meant.
     fn repaired(&mut self, number: usize) {
         let FaultPlan { every: Some(every), repair: Some(repair), .. } = self.faults[number] else {
             return;
@@ -400,7 +400,7 @@ impl FaultExecutor {
             return;
         }
         if let Some(repair) = action.repair() {
-            // Without a time of its own the repair waits for the end of the phase.
+            // Without a time of its own the repair comes at the end of the phase.
             let patience = Duration::from_secs(u64::from(u32::MAX));
             let after = self.faults[number].repair.unwrap_or(patience);
             let nodes = aimed.iter().map(|(node, _)| node.clone()).collect();
@@ -409,7 +409,7 @@ impl FaultExecutor {
         }
     }
 
-    /// Who is meant now.
+    /// Returns the targets of a fault now.
     fn aimed(&mut self, aim: &NodeSelector, count: Option<u32>) -> Result<Aimed, TestbedError> {
         let nodes = lock(&self.keeper).nodes()?;
         let chosen = choose(&nodes, aim, count, &mut self.random);
@@ -425,7 +425,7 @@ impl FaultExecutor {
         Ok(chosen.iter().map(|node| (node.name.clone(), node.role)).collect())
     }
 
-    /// Asks whether copies are whole by now, and keeps what became of it.
+    /// Asks whether copies are whole by now, and keeps the answer for its repairs.
     fn look_at_copies(&mut self) {
         let told = lock(&self.keeper).whole();
         if let Some((repairs, whole)) = self.recovery.hear(told) {
@@ -449,7 +449,7 @@ impl FaultExecutor {
         }
     }
 
-    /// Where clients decide which server has a record, those of the new one are moved to it.
+    /// Moves records to a new server, if clients decide which server has a record.
     fn join(&mut self, node: String) {
         let what = MOVE_RECORDS;
         let began = now();
@@ -464,7 +464,7 @@ impl FaultExecutor {
         }
     }
 
-    /// What a node that was added has of the records now that the load is over.
+    /// Reports what a node that was added has of the records now that the load is over.
     fn tell_of(&mut self, (node, share): (String, Result<String, String>)) {
         match share {
             Ok(share) => {
@@ -479,7 +479,7 @@ impl FaultExecutor {
         }
     }
 
-    /// Does something to nodes at one moment; whether it was done.
+    /// Does something to nodes at one moment. Returns true if it was done.
     fn act(&mut self, action: &NodeAction, aimed: &Aimed) -> bool {
         let what = action.told();
         let began = self.tell_begin(what);
@@ -491,14 +491,14 @@ impl FaultExecutor {
         let (acted, cut) = {
             let mut keeper = lock(&self.keeper);
             let acted = keeper.act_on(names, action.clone());
-            // One that is gone is told of by the next order.
+            // If the keeper is gone, its next order fails and says so.
             let cut = if is_cut { keeper.take_cut().unwrap_or_default() } else { None };
             (acted, cut.map(cut_result))
         };
         match acted {
             Ok(used) => {
                 let (ended_ns, first) = (self.since_begin(now()), self.done.len());
-                // Only what harms meets copies that are missing; a restart does both.
+                // Only an action that harms meets copies that are missing; a restart harms and repairs.
                 let (harms, renews) = (
                     matches!(action, NodeAction::Fault(_)),
                     action.fate() == ProcessOutcome::Renewed,
@@ -529,7 +529,7 @@ impl FaultExecutor {
         }
     }
 
-    /// Something is done now; when that is.
+    /// Publishes that an action begins now. Returns that moment.
     fn tell_begin(&self, what: &'static str) -> Nanos {
         let began = now();
         let at_ns = self.since_begin(began);
@@ -543,8 +543,8 @@ impl FaultExecutor {
     }
 }
 
-/// Faults that are due at `due` come at `later`, and those after them keep their distance: else all that fell due
-/// while copies were not whole would strike together. Numbers of the faults that were put off.
+/// Puts off the faults that are due at `due` to `later`, and those after them by as much: else all that fell due
+/// while copies were not whole would strike together. Returns the numbers of the faults that were put off.
 fn delay(agenda: &mut [(Instant, Task)], due: Instant, later: Instant) -> Vec<usize> {
     let by = later.saturating_duration_since(due);
     let mut put_off = Vec::new();

@@ -1,5 +1,5 @@
-//! Servers that joined while a phase ran, and whether they got records. A server that got none has made
-//! nothing larger: what is claimed of growing is then not shown, however smoothly the load went on.
+//! Servers that joined while a phase ran, and whether they got records. A server that got none has made nothing
+//! larger: a claim about growing is then not shown, however smoothly the load went on.
 
 use std::sync::Arc;
 
@@ -7,32 +7,32 @@ use kvdyno_core::load::AnyStore;
 use kvdyno_core::store::Joined;
 use kvdyno_core::workload::{Dataset, KeyWriter};
 
-/// What a fault's result is called in which a new server was to have records and has none.
+/// Name in a fault's result of the step in which a new server should get records and does not.
 pub const TAKE_RECORDS: &str = "take records";
 
-/// Most records that a new server is asked for.
+/// Most records for which a new server is asked.
 const LOOKED_FOR: u64 = 1_000;
 
-/// The servers that joined.
+/// Servers that joined.
 pub struct Newcomers {
     store: Arc<dyn AnyStore>,
     dataset: Dataset,
-    /// Records 0..n are there.
+    /// Records 0..n exist.
     records: u64,
-    /// Node and address of each that is to have records by the end.
+    /// Node and address of each server that is to have records by the end.
     expected: Vec<(String, String)>,
 }
 
 impl Newcomers {
-    /// Nobody yet; records 0..`records` of `dataset` are in the store.
+    /// Makes it without servers; records 0..`records` of `dataset` are in the store.
     pub fn new(store: &Arc<dyn AnyStore>, dataset: Dataset, records: u64) -> Newcomers {
         Newcomers { store: Arc::clone(store), dataset, records, expected: Vec::new() }
     }
 
-    /// The server of `node` has joined. In words what was moved to it, where clients decide that.
+    /// Takes in the server of `node`, which has joined. Describes what was moved to it, if clients decide that.
     ///
     /// # Errors
-    /// Why it gets no records, or may have got some of them only.
+    /// The reason why it gets no records, or may have got some of them only.
     pub fn take_in(&mut self, node: &str, address: Option<&str>) -> Result<Option<String>, String> {
         let Some(address) = address else {
             return Err("the testbed does not tell its address".to_owned());
@@ -52,13 +52,13 @@ impl Newcomers {
         Ok(moved)
     }
 
-    /// What each has now: in words how much, or why it is not known to have any.
+    /// Asks each server what it has now: a description of its share, or why it is not known to have any.
     pub fn account(&mut self) -> Vec<(String, Result<String, String>)> {
         let all = std::mem::take(&mut self.expected);
         self.shares(all)
     }
 
-    /// As [`Newcomers::account`], of those among `nodes`, which are about to leave: later nobody could
+    /// Does the same as [`Newcomers::account`] for those among `nodes`, which are about to leave: later nobody could
     /// ask them.
     pub fn leaving(&mut self, nodes: &[String]) -> Vec<(String, Result<String, String>)> {
         let gone = self.expected.extract_if(.., |(node, _)| nodes.contains(node)).collect();
@@ -78,7 +78,7 @@ impl Newcomers {
         asked.into_iter().map(|(node, address)| (node, share(&address))).collect()
     }
 
-    /// Keys of some records, evenly from the first to the last.
+    /// Returns the keys of some records, evenly from the first to the last.
     fn keys(&self) -> Vec<Vec<u8>> {
         let Ok(writer) = KeyWriter::new(self.dataset.key, self.dataset.id) else {
             return Vec::new();

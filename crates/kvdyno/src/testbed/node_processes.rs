@@ -1,5 +1,5 @@
-//! Which process each node of a testbed is now. Nodes are started again and added while a phase runs,
-//! and are sampled all the same.
+//! The present process of each node of a testbed. Nodes are started again and added while a phase runs, and are
+//! sampled all the same.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use kvdyno_testbed::NodeDescription;
 use super::disclosed;
 use super::shared_keeper::{SharedKeeper, lock};
 
-/// The nodes of one testbed; its copies are one and the same.
+/// Processes of one testbed's nodes; clones share one state.
 #[derive(Clone, Debug, Default)]
 pub struct NodeProcesses(Arc<Mutex<State>>);
 
@@ -22,28 +22,28 @@ struct State {
     /// Processes that came after the testbed was up.
     later: Vec<TestbedNode>,
     follow: Option<Follow>,
-    /// Where servers that kvdyno did not start serve; who does is looked up before each phase.
+    /// Addresses of servers that kvdyno did not start; their processes are looked up before each phase.
     addresses: Vec<SocketAddr>,
 }
 
 impl NodeProcesses {
-    /// Those that serve at `addresses` on this machine, as far as that can be told.
+    /// Takes the processes that serve at `addresses` on this machine, as far as they can be found.
     pub fn serving(addresses: &[String]) -> NodeProcesses {
         let addresses = addresses.iter().filter_map(|address| address.to_socket_addrs().ok());
         let addresses = addresses.flatten().collect();
         NodeProcesses(Arc::new(Mutex::new(State { addresses, ..State::default() })))
     }
 
-    /// The nodes as they are disclosed.
+    /// Takes the processes of the nodes as they are disclosed.
     pub fn of(nodes: &[TestbedNode]) -> NodeProcesses {
         let nodes = nodes.iter().filter_map(|node| Some((node.name.clone(), node.pid?))).collect();
         NodeProcesses(Arc::new(Mutex::new(State { nodes, ..State::default() })))
     }
 
-    /// Begins to sample the nodes as they are now, and gives `sink` each sample; `None` where this machine
-    /// tells nothing.
+    /// Begins to sample the nodes as they are now, and gives `sink` each sample; `None` if this machine tells nothing
+    /// of processes.
     pub fn sample(&self, keeper: Option<&SharedKeeper>, sink: SampleSink) -> Option<Sampler> {
-        // Somebody else may have started them again, with `kvdyno testbed fault`.
+        // The user may have started them again, with `kvdyno testbed fault`.
         if let Some(keeper) = keeper {
             self.look(keeper);
         }
@@ -58,9 +58,9 @@ impl NodeProcesses {
         })
     }
 
-    /// Asks the keeper which process each node is now, and tells who samples them.
+    /// Asks the keeper for the process of each node now, and tells the sampler of changes.
     pub fn look(&self, keeper: &SharedKeeper) {
-        // A keeper that is gone is told of where it is given orders.
+        // If the keeper is gone, its next order fails and says so.
         let now = lock(keeper).nodes().unwrap_or_default();
         self.with(|state| {
             if state.take(&now)
@@ -71,7 +71,8 @@ impl NodeProcesses {
         });
     }
 
-    /// Names of those of these nodes, by number, whose process no order ended; none if the keeper is at work.
+    /// Returns the names of those of these nodes, by number, whose process ended without an order; none if the keeper
+    /// is busy.
     pub fn ended(&self, nodes: &[usize], keeper: Option<&SharedKeeper>) -> Vec<String> {
         let Some(keeper) = keeper.filter(|_| !nodes.is_empty()) else { return Vec::new() };
         let Ok(mut keeper) = keeper.try_lock() else { return Vec::new() };
@@ -83,17 +84,17 @@ impl NodeProcesses {
         nodes.iter().filter_map(|at| names.get(*at)).filter(is_ended).cloned().collect()
     }
 
-    /// Number of the process and name of each node that runs on this machine.
+    /// Returns the process number and the name of each node that runs on this machine.
     pub fn processes(&self) -> Vec<(u32, String)> {
         self.with(|state| state.nodes.iter().map(|(name, pid)| (*pid, name.clone())).collect())
     }
 
-    /// Names of the nodes that are sampled, in their order.
+    /// Returns the names of the nodes that are sampled, in their order.
     pub fn names(&self) -> Vec<String> {
         self.with(|state| state.nodes.iter().map(|(name, _)| name.clone()).collect())
     }
 
-    /// Processes that came after the testbed was up.
+    /// Returns the processes that came after the testbed was up.
     pub fn later(&self) -> Vec<TestbedNode> {
         self.with(|state| state.later.clone())
     }
@@ -108,7 +109,7 @@ impl State {
         self.nodes.iter().map(|(_, pid)| *pid).collect()
     }
 
-    /// Whether any node is another process than before.
+    /// Takes in the nodes as they are now. Returns true if one is a new process.
     fn take(&mut self, now: &[NodeDescription]) -> bool {
         let mut changed = false;
         for node in now {

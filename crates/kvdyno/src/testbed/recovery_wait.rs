@@ -1,6 +1,6 @@
-//! Copies that come back after a repair: a node that serves again may lack what was written while it was
-//! away. They are looked at until they are whole, which gives the time to full redundancy; the next fault
-//! waits for that, but not for ever.
+//! The wait for copies to come back after a repair: a node that serves again may lack what was written while it was
+//! away. The nemesis looks at the copies until they are whole, which gives the time to full redundancy; the next
+//! fault waits for that, up to a limit.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -9,51 +9,51 @@ use kvdyno_core::measure::{Nanos, now};
 use kvdyno_report::result::Redundancy;
 use kvdyno_testbed::TestbedError;
 
-/// Between two looks: a look costs the servers something.
+/// Pause between two looks: a look costs the servers something.
 const LOOK: Duration = Duration::from_millis(500);
-/// How long a fault waits for copies to be whole.
+/// Longest time that a fault waits for copies to be whole.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What servers say: every copy is there, something is missing, or they cannot tell.
+/// Answer of the servers: every copy is there, something is missing, or they cannot tell (`None`).
 type Told = Result<Option<Result<(), String>>, TestbedError>;
 
 /// Repairs whose copies are not whole yet.
 #[derive(Debug, Default)]
 pub struct RecoveryWait {
-    /// Each repair by its number, and when it was begun.
+    /// Each repair by its number, with its begin, ns.
     repairs: Vec<(usize, Nanos)>,
-    /// When the last of them was done.
+    /// Moment when the last of them was done.
     since: Option<Instant>,
     next: Option<Instant>,
     missing: String,
     overdue: bool,
 }
 
-/// How copies stand.
+/// State of the copies.
 #[derive(Debug, PartialEq, Eq)]
 pub enum State {
-    /// Whole, as far as is known.
+    /// The copies are whole, as far as is known.
     Whole,
-    /// Something may be missing, and they are looked at.
+    /// Something may be missing; the nemesis looks again.
     Recovering,
-    /// This was still missing when the limit was over.
+    /// Something was still missing when the limit was over; the text says what.
     Overdue(String),
 }
 
 impl RecoveryWait {
-    /// These repairs were done just now; they were begun at `began`.
+    /// Begins to wait for the copies of these repairs, which were done just now and begun at `began`.
     pub fn begin(&mut self, repairs: Range<usize>, began: Nanos) {
         self.repairs.extend(repairs.map(|number| (number, began)));
         let moment = Instant::now();
         (self.since, self.next, self.overdue) = (Some(moment), Some(moment), false);
     }
 
-    /// Time to the next look; `None` if there is nothing to look at.
+    /// Returns the time to the next look; `None` if there is nothing to look at.
     pub fn next_look(&self) -> Option<Duration> {
         self.next.map(|next| next.saturating_duration_since(Instant::now()))
     }
 
-    /// How copies stand.
+    /// Returns the state of the copies.
     pub fn state(&self) -> State {
         match (self.since, self.overdue) {
             (None, _) => State::Whole,
@@ -62,7 +62,7 @@ impl RecoveryWait {
         }
     }
 
-    /// What is missing although the limit is over.
+    /// Describes what is missing although the limit is over; `None` if nothing is.
     pub fn overdue(&self) -> Option<String> {
         match self.state() {
             State::Overdue(missing) => Some(missing),
@@ -70,25 +70,25 @@ impl RecoveryWait {
         }
     }
 
-    /// What is waited for, and for how long at most, for people; `None` if nothing is.
+    /// Describes for people what is waited for, and for how long at most; `None` if nothing is.
     pub fn waits(&self) -> Option<String> {
         let (since, _) = self.since.zip(self.next)?;
         let (waited, limit) = (since.elapsed().as_secs(), LIMIT.as_secs());
         Some(format!("copies are not whole: {}, {waited} of {limit} s", self.missing))
     }
 
-    /// What the servers said at a look; the repairs about which it decides, and how long their copies
-    /// took to be whole.
+    /// Takes in what the servers said at a look. Returns the repairs that it decides, each with the time that its
+    /// copies took to be whole; `None` while nothing is decided.
     pub fn hear(&mut self, told: Told) -> Option<(Vec<usize>, Vec<Redundancy>)> {
         let limit_is_over = self.since.is_some_and(|since| since.elapsed() > LIMIT);
         match told {
-            // A keeper that is gone is told of where it is given orders.
+            // If the keeper is gone, its next order fails and says so.
             Ok(None) | Err(_) => {
                 *self = RecoveryWait::default();
                 None
             }
             Ok(Some(Ok(()))) => {
-                // What came too late was told already.
+                // An overdue repair was reported already.
                 let decided = (!self.overdue).then(|| self.decided(true));
                 *self = RecoveryWait::default();
                 decided

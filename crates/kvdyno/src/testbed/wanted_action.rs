@@ -1,4 +1,4 @@
-//! What `kvdyno testbed fault` can be asked for: a subcommand for every fault, with the fields of that fault, and for every
+//! The actions of `kvdyno testbed fault`: a subcommand for every fault, with the fields of that fault, and for every
 //! repair, as core lists them.
 
 use std::time::Duration;
@@ -14,26 +14,26 @@ use kvdyno_core::workload::fault::{
 
 use crate::quantity::hinted;
 
-/// What is to be done to nodes.
+/// Action on nodes.
 #[derive(Clone, Debug)]
 pub enum WantedAction {
     /// A fault.
     Fault {
-        /// Its kind.
+        /// Kind of the fault.
         kind: &'static FaultKind,
-        /// What is said of it.
+        /// Values of its fields.
         values: FaultValues,
     },
     /// These repairs, as far as there is something to repair.
     Repairs(Vec<Repair>),
 }
 
-/// The repairs that are done by hand, by their words. `start` is not: `restart` does it.
+/// Returns the repairs that can be ordered by hand. `start` is not among them: `restart` does it.
 fn repairs() -> impl Iterator<Item = Repair> {
     Repair::ALL.into_iter().filter(|repair| *repair != Repair::Start)
 }
 
-/// Each word with its meaning and what is written with it. A word may stand for several repairs.
+/// Returns each word with its meaning and its fields. A word may stand for several repairs.
 fn words() -> Vec<(&'static str, &'static str, &'static [&'static FaultField])> {
     let faults = FaultKind::ALL.into_iter().map(|kind| (kind.word, kind.help, kind.fields));
     let repairs = repairs().map(Repair::word).map(|(word, help)| (word, help, &[][..]));
@@ -46,7 +46,7 @@ fn possible((word, help): (&'static str, &'static str)) -> PossibleValue {
     PossibleValue::new(word).help(help)
 }
 
-/// `--loss SHARE`.
+/// Makes the option of a field: `--loss SHARE`.
 fn option(field: &'static FaultField) -> Arg {
     let arg = Arg::new(field.key).long(field.key).help(field.help);
     match field.form {
@@ -66,7 +66,7 @@ fn option(field: &'static FaultField) -> Arg {
     }
 }
 
-/// What was said, unless it is only the default.
+/// Returns the value that was typed; `None` if it is only the default.
 fn said(matches: &ArgMatches, field: &FaultField) -> Option<FieldValue> {
     let key = field.key;
     if matches.value_source(key) != Some(ValueSource::CommandLine) {
@@ -84,12 +84,12 @@ fn said(matches: &ArgMatches, field: &FaultField) -> Option<FieldValue> {
 /// Arguments that every fault and repair takes.
 #[derive(Args, Clone, Debug)]
 pub struct TargetArguments {
-    /// Names of nodes; it is done to all of them at one moment. None for `add`.
+    /// Names of nodes; the action is done to all of them at one moment. None for `add`.
     pub nodes: Vec<String>,
-    /// The testbed, as `kvdyno testbed list` names it [default: the only one].
+    /// Name of the testbed, as `kvdyno testbed list` shows it [default: the only one].
     #[arg(long, value_name = "NAME")]
     pub testbed: Option<String>,
-    /// Do it to a deployment that a file describes, too, without asking.
+    /// Act on a deployment that a file describes, too, without asking first.
     #[arg(long)]
     pub yes: bool,
 }
@@ -97,9 +97,9 @@ pub struct TargetArguments {
 /// `kvdyno testbed fault`.
 #[derive(Clone, Debug)]
 pub struct FaultArguments {
-    /// What to do.
+    /// Action to do.
     pub wanted: WantedAction,
-    /// To which nodes.
+    /// Target of the action.
     pub target: TargetArguments,
 }
 

@@ -9,7 +9,7 @@ use crate::python::python_with;
 use crate::support::Scratch;
 use serde_json::{Value, json};
 
-/// As if it had been measured on another day, and a fourth slower from the 15th on.
+/// Returns a result as if it had been measured on another day, and a fourth slower from the 15th on.
 fn on_day(result: &Value, day: u64) -> Value {
     let mut result = result.clone();
     result["started"] = json!(format!("2026-03-{:02}T00:00:00Z", day + 1));
@@ -126,7 +126,7 @@ for phase in run['phases']:
 print(checked)
 ";
 
-/// What Bencher takes (its Metric Format, as its page defines it), and what it has to be beside that.
+/// Checks a text against Bencher's Metric Format, as its page defines it, and against what kvdyno promises beside that.
 fn is_metric_format(told: &Value) {
     let number = json!({ "type": "number", "exclusiveMinimum": 0 });
     let metric = json!({
@@ -157,7 +157,8 @@ fn is_metric_format(told: &Value) {
     }
 }
 
-/// What github-action-benchmark takes with `customSmallerIsBetter`: a list of figures, each with a name of its own.
+/// Checks the input of github-action-benchmark with `customSmallerIsBetter`: a list of figures, each with a name of
+/// its own.
 fn is_list_of_figures(told: &Value) {
     let figure = json!({
         "type": "object",
@@ -183,7 +184,7 @@ fn is_list_of_figures(told: &Value) {
     assert_eq!(names.len(), list.len(), "{told}");
 }
 
-/// Each format is written, and read by those it is for, or by what they say they take.
+/// Writes each format, and reads it with the tools it is for, or by their published schema.
 fn exported(scratch: &Scratch) {
     let written = |words: &str, file: &str| {
         let told = scratch.kvdyno(&format!("export own/map --as {words} -o {file}")).expect(0);

@@ -15,10 +15,10 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::json;
 
 const SIGTERM: i32 = 15;
-/// How a run without optimisation ends.
+/// Exit code of a run without optimisation.
 const INVALID: i32 = 2;
 
-/// Where it has said that its page is.
+/// Returns the address of the page, once the process has printed it.
 fn address(running: &mut Running) -> String {
     let found = |said: String| {
         let mut lines = said.split_inclusive('\n').filter(|line| line.ends_with('\n'));
@@ -38,7 +38,7 @@ fn clean(browser: &mut Browser, tab: &Tab, site: &str) {
     assert!(troubles.is_empty(), "{troubles:#?}");
 }
 
-/// A key of the keyboard.
+/// Presses a key of the keyboard.
 fn press(browser: &mut Browser, tab: &Tab, key: &str, code: u32) {
     let text = if key == "Enter" { "\r" } else { "" };
     for kind in ["keyDown", "keyUp"] {
@@ -80,7 +80,7 @@ fn picture(browser: &mut Browser, tab: &Tab, name: &str) {
     std::fs::write(folder.join(name), bytes).expect("the picture is kept");
 }
 
-/// A viewer that asks for the stream and then reads nothing but its head.
+/// Opens a viewer that asks for the stream and then reads nothing but its head.
 fn stalled(site: &str, token: &str) -> TcpStream {
     let host = site.trim_start_matches("http://").trim_end_matches('/');
     let mut stream = TcpStream::connect(host).unwrap();
@@ -105,7 +105,7 @@ fn a_run_is_seen_and_steered_while_it_lasts_by_two_viewers_and_after_a_reload() 
     let idle = stalled(site, token);
     let browser = &mut Browser::start();
     let (wide, narrow) = (browser.tab(1280, 1000), browser.tab(400, 900));
-    // The second viewer has the cookie of the first: they are one browser's.
+    // The second viewer has the cookie of the first: both are in one browser.
     browser.go(&wide, &url);
     browser.go(&narrow, site);
     for tab in [&wide, &narrow] {
@@ -127,7 +127,7 @@ fn a_run_is_seen_and_steered_while_it_lasts_by_two_viewers_and_after_a_reload() 
     browser.wait(&narrow, "!document.getElementById('harm').hidden");
     assert_fits(browser, &narrow);
     picture(browser, &narrow, "console-400.png");
-    // While the phase lasts: what reads back after it has no rate.
+    // The phase still lasts: the reading back after it has no rate.
     for tab in [&wide, &narrow] {
         browser.wait(tab, "document.getElementById('steer-group').textContent.includes('1.5k/s')");
     }
@@ -157,7 +157,7 @@ fn a_run_is_seen_and_steered_while_it_lasts_by_two_viewers_and_after_a_reload() 
     viewing.wait().expect(0);
 }
 
-/// By keyboard alone: another rate, a node that is killed, and its repair, each answered and shown.
+/// Steers by keyboard alone: another rate, a node that is killed, and its repair, each answered and shown.
 fn steer(browser: &mut Browser, tab: &Tab) {
     tab_to(browser, tab, "steer-rate");
     browser.ask(tab, "Input.insertText", json!({ "text": "1.5k/s" }));
@@ -176,14 +176,14 @@ fn steer(browser: &mut Browser, tab: &Tab) {
     browser.wait(tab, &format!("{points} > {at} + 2"));
 }
 
-/// Nothing of the page is cut off in a window 400 px wide.
+/// Asserts that nothing of the page is cut off in a window 400 px wide.
 fn assert_fits(browser: &mut Browser, tab: &Tab) {
     let beyond = "[...document.querySelectorAll('main *')].filter((e) => !e.closest('.scroll') && e.offsetParent
         && e.getBoundingClientRect().right > 401).map((e) => `${e.tagName} ${e.id} ${e.className} ${e.textContent}`)";
     assert_eq!(browser.look(tab, beyond), json!([]), "wider than the window");
 }
 
-/// Every chart has data and every thing that was done is marked on them.
+/// Asserts that every chart has data, and that every order is marked on them.
 fn assert_seen(browser: &mut Browser, tab: &Tab) {
     let seen = assert_drawn(browser, tab);
     for chart in [
@@ -211,16 +211,16 @@ fn assert_seen(browser: &mut Browser, tab: &Tab) {
     }
 }
 
-/// What was done, and what servers did, as the charts mark it now.
+/// Expression for the orders, and the events of servers, as the charts mark them now.
 const MARKS: &str = "Page.data().phases.flatMap((phase) => phase.runs).flatMap((run) => run.marks).map((mark) => mark.text)";
-/// The phase of this name is under way.
+/// Returns the condition that the phase of this name is under way.
 fn is_under_way(name: &str) -> String {
     format!(
         "document.body.dataset.running === 'true' && document.querySelector('#now-steps .now')?.textContent === '{name}'"
     )
 }
 
-/// Waits until something holds while a phase is still under way.
+/// Waits until a condition holds while a phase is still under way.
 fn wait_meanwhile(browser: &mut Browser, tab: &Tab, phase: &str, what: &str) {
     let is_over = format!("!({})", is_under_way(phase));
     browser.wait(tab, &format!("({what}) || ({is_over})"));
@@ -232,7 +232,7 @@ fn points(id: &str) -> String {
     format!("+(document.getElementById('{id}').dataset.points ?? 0)")
 }
 
-/// Two groups by two agents, on three nodes with a network of their own; the primary is killed.
+/// Makes a suite of two groups by two agents, on three nodes with a network of their own; the primary is killed.
 fn failover() -> Suite {
     let phase = Suite::of(500).load().line("[[phase]]").set("name", "both").set("duration", "40s");
     let group = |suite: Suite, name, mix, clients, rate| {
@@ -334,7 +334,7 @@ fn a_search_for_the_capacity_is_seen_as_it_grows() {
     running.wait();
 }
 
-/// Repeats the intervals of the phase `run` of a result folder every 4 s, so often.
+/// Repeats the intervals of the phase `run` of a result folder every 4 s, `times` times.
 fn repeat(folder: &Path, times: u32) {
     for (name, column) in [("timeline.csv", 5), ("intervals.hlog", 1)] {
         let path = folder.join(name);
@@ -361,7 +361,7 @@ fn write_into(browser: &mut Browser, tab: &Tab, id: &str, text: &str) {
     press(browser, tab, "Enter", 13);
 }
 
-/// The mouse at a share of a chart's width.
+/// Puts the mouse at a share of a chart's width.
 fn mouse(browser: &mut Browser, tab: &Tab, id: &str, kind: &str, share: f64, clicks: u32) {
     let place = format!(
         "(() => {{ const box = document.querySelector('#{id} .u-over').getBoundingClientRect();
@@ -384,7 +384,7 @@ fn a_stretch_that_is_looked_at_closer_has_finer_points_in_all_charts_over_time()
     let browser = &mut Browser::start();
     let tab = &browser.tab(1280, 1000);
     browser.go(tab, &url);
-    // Two lines: what was done and what was asked.
+    // Two lines: the rate that was done and the rate that was asked for.
     let seen = format!("({} / 2)", points("throughput"));
     browser.wait(tab, &format!("{seen} > 1000"));
     let coarse = browser.look(tab, &seen);
@@ -394,7 +394,7 @@ fn a_stretch_that_is_looked_at_closer_has_finer_points_in_all_charts_over_time()
     browser.wait(tab, &format!("[100, 101, 102].includes({seen})"));
     browser.wait(tab, &format!("[100, 101, 102].includes({} / 5)", points("service")));
     assert_drawn(browser, tab);
-    // With the mouse: of what is seen the half in the middle.
+    // With the mouse: the middle half of what is seen.
     browser.look(tab, "document.getElementById('throughput').scrollIntoView({ block: 'center' })");
     for (kind, share) in [("mousePressed", 0.25), ("mouseMoved", 0.75), ("mouseReleased", 0.75)] {
         mouse(browser, tab, "throughput", kind, share, 1);

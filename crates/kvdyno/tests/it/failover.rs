@@ -1,5 +1,4 @@
-//! What a result says of time without success, of lost writes and of claims, against `sim:`, which logs
-//! each thing that it does wrong.
+//! A result's time without success, lost writes and claims, against `sim:`, which logs each thing that it does wrong.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +10,7 @@ fn inserts() -> Suite {
     Suite::inserts(20_000).set("clients", 4)
 }
 
-/// Few records, loaded by four clients.
+/// Makes a suite of few records, loaded by four clients.
 fn loaded() -> Suite {
     Suite::of(2_000).set("clients", 4).load()
 }
@@ -30,8 +29,8 @@ fn claim<'a>(run: &'a Outcome, says: &str) -> &'a Value {
 #[test]
 fn a_stall_is_told_to_50_ms() {
     let suite = loaded().phase("mix", "get = 50, insert = 50").set("duration", "5s");
-    // Another process may hold this one up for longer than that, before an answer given ahead of the stall is
-    // taken (told shorter) or after its end (told longer); hardly thrice.
+    // Another process may hold this one up for longer than that: before it reads an answer that was given ahead of
+    // the stall (a shorter time is told), or after the stall's end (a longer one); hardly three times.
     let mut told = Vec::new();
     for _ in 0..3 {
         let run = Bench::new().sim("service=1ms&stall=900ms&at=3s", &suite);

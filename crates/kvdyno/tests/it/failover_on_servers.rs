@@ -1,16 +1,15 @@
-//! Faults on real servers whose outcome is known: what survives, what does not, and that the account
-//! says so.
+//! Faults on real servers whose outcome is known: what survives and what does not, and that the account says so.
 
 use crate::support::suite::Suite;
 use crate::support::{Bench, Outcome, number_at};
 use serde_json::Value;
 
-/// Inserts and reads at a fixed rate; `fault` befalls them.
+/// Runs inserts and reads at a fixed rate, with this `fault`.
 fn run(testbed: &str, seconds: u32, fault: &str) -> Outcome {
     run_by(testbed, seconds, fault, &[])
 }
 
-/// The same, with more words of the command.
+/// Runs the same with more words of the command.
 fn run_by(testbed: &str, seconds: u32, fault: &str, more: &[&str]) -> Outcome {
     let suite = Suite::of(2_000)
         .set("clients", 8)
@@ -38,14 +37,14 @@ fn writes(run: &Outcome) -> &Value {
     writes
 }
 
-/// Each copy of every record was read by itself, and all were the same. Gives the account.
+/// Asserts that each copy of every record was read by itself, and that all were the same. Returns the account.
 fn replicas_agree(run: &Outcome, copies: usize) -> &Value {
     let told = replicas_compared(run, copies);
     assert_eq!(number_at(told, "differ"), 0, "{told}");
     told
 }
 
-/// Each copy was read by itself. Gives what came of it.
+/// Asserts that each copy was read by itself. Returns the result of that.
 fn replicas_compared(run: &Outcome, copies: usize) -> &Value {
     let told = &writes(run)["copies"];
     assert_eq!(told["not_shown"], "", "{told}");
@@ -57,7 +56,7 @@ fn every_record_was_compared(told: &Value) {
     assert_eq!(number_at(told, "compared"), number_at(told, "asked"), "{told}");
 }
 
-/// What followed the first fault, for reads or for writes.
+/// Returns what followed the first fault, for reads or for writes.
 fn side<'a>(run: &'a Outcome, side: &str) -> &'a Value {
     let side = &run.phase("mix")["account"][0][side];
     assert!(side.is_object(), "{}", told(run));
@@ -82,10 +81,10 @@ fn without_persistence_all_is_lost_that_was_written_before_the_kill() {
         let rate = |key: &str| side[key].as_f64();
         assert!(rate("asked_rate").is_some_and(|asked| (asked - 400.0).abs() < 1.0), "{side}");
         assert!(rate("former_rate").is_none_or(|former| former <= 401.0), "{side}");
-        // The repair comes a second after the fault: too soon to tell how it was between them.
+        // The repair comes a second after the fault: too soon to judge the time between them.
         assert_eq!(side["throughput"]["undecided"], "watched-too-short", "{side}");
     }
-    // For a second or more nothing was served of what fell due.
+    // For a second or more nothing that fell due was served.
     let backlog = &account["backlog"];
     assert!(number_at(backlog, "most") >= 100, "{backlog}");
     assert!(backlog["answered_ns"].as_u64().is_none_or(|ns| ns > 900_000_000), "{backlog}");
@@ -119,7 +118,7 @@ fn with_every_write_on_disk_nothing_is_lost() {
     assert!(reach.contains("proves nothing about a loss of power"), "{reach}");
 }
 
-/// How often a replica became a primary after the kill, by the servers' own logs.
+/// Counts how often a replica became a primary after the kill, by the servers' own logs.
 fn promotions(run: &Outcome) -> usize {
     let phase = run.phase("mix");
     let events = phase["course"]["events"].as_array().unwrap();
@@ -128,7 +127,7 @@ fn promotions(run: &Outcome) -> usize {
     events.iter().filter(told).filter(after_kill).count()
 }
 
-/// A replica takes over; what the old primary had not passed on may be gone, and is traced.
+/// Asserts that a replica takes over; what the old primary had not passed on may be gone, and is traced.
 fn a_replica_takes_over(testbed: &str, copies: usize) -> Outcome {
     let run = run(testbed, 20, PRIMARY_KILLED);
     replicas_agree(&run, copies);
@@ -136,7 +135,7 @@ fn a_replica_takes_over(testbed: &str, copies: usize) -> Outcome {
     assert_eq!(number_at(writes, "unknown"), 0, "{}", told(&run));
     let (lost, examples) = (number_at(writes, "lost"), writes["examples"].as_array().unwrap());
     assert_eq!(examples.len() as u64, lost.min(10));
-    // Two promotions are two primaries for a while: what the first took then is gone.
+    // Two promotions are two primaries for a while: what the first took in then is gone.
     let promoted = promotions(&run);
     assert!(promoted >= 1, "{}", told(&run));
     assert!(lost < 200 || promoted > 1, "what was on its way, no more: {}", told(&run));
@@ -194,10 +193,10 @@ fn etcd_elects_once_and_loses_nothing() {
     assert!((100_000_000..15_000_000_000).contains(&gap), "an election takes time: {side}");
 }
 
-/// A killed node does not read again what it wrote to its log after the last marker, which comes every
-/// 100 ms, on a busy machine later; and nobody keeps a hint of what was in flight through it. So it
-/// lacks what was inserted shortly before, at 400 records a second. Another node lacks only what was not
-/// acknowledged: of a write in flight the killed one may have told one node and not the other.
+/// Checks copies after a node was killed. It does not read again what it wrote to its log after the last marker,
+/// which comes every 100 ms, on a busy machine later; and no node keeps a hint of what was in flight through it. So
+/// it lacks what was inserted shortly before, at 400 records a second. Another node lacks only what was not
+/// acknowledged: of a write in flight the killed node may have told one node and not the other.
 #[cfg(feature = "cassandra")]
 fn the_killed_node_lacks_some_and_others_what_is_unclear(
     copies: &Value,
@@ -255,13 +254,13 @@ struct Described {
 impl Described {
     fn new() -> Described {
         let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        // Held together, so that they differ.
+        // The ports are held together, so that they differ.
         let held = [free(), free(), free()];
         let addresses = held.map(|one| one.local_addr().unwrap().to_string());
         Described { bench: Bench::new(), addresses }
     }
 
-    /// Runs a suite on them as they are reached by `url`, in which `@` stands for the first two.
+    /// Runs a suite on them as `url` reaches them, in which `@` stands for the first two.
     fn run(&self, url: &str, suite: &Suite) -> Outcome {
         const BEGIN: &str = "redis-server --bind $HOST --port $PORT --dir $FOLDER/$NODE --save '' \
                              --daemonize yes --pidfile $FOLDER/$NODE/pid";
@@ -286,7 +285,7 @@ impl Described {
     }
 }
 
-/// In each way to two servers, with a fault: what of it is told.
+/// Makes a suite with a fault; what is told of it differs by the way in which the two servers are reached.
 fn disturbed(fault: &str) -> Suite {
     let loaded = Suite::of(1_000).set("clients", 4).load();
     let mix = loaded.phase("mix", "get = 50, insert = 50").set("rate", "200/s");
@@ -317,7 +316,7 @@ fn a_cache_in_front_hides_no_loss_and_a_new_node_without_records_confirms_nothin
         assert_eq!(number_at(writes(&run), "lost"), 0, "{}", told(&run));
     }
 
-    // Clients that ask one server never hear of the other.
+    // Clients that ask one server never learn of the other.
     let run = bed.run(&format!("redis://{}", bed.addresses[0]), &grown);
     let claims = run.result["runs"][0]["claims"].as_array().unwrap();
     for claim in claims {

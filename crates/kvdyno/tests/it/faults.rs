@@ -1,11 +1,10 @@
-//! Faults of a phase on real servers: they are done when they are due, put right, told, and what
-//! they cost is counted.
+//! Faults of a phase on real servers: they are injected when they are due, repaired, told, and their cost is counted.
 
 use crate::support::suite::Suite;
 use crate::support::{Bench, Outcome};
 use serde_json::Value;
 
-/// What faults befall: their lines come after these.
+/// Makes the load that faults are injected into: their lines come after these.
 fn load(seconds: u32) -> Suite {
     let loaded = Suite::of(2_000).set("clients", 4).load();
     let mix = loaded.phase("mix", "get = 50, update = 50").set("rate", "1k/s");
@@ -33,7 +32,7 @@ impl Ran {
         self.outcome.phase(name)
     }
 
-    /// What was done, and to whom; none of it went wrong.
+    /// Returns the faults and repairs, each with its node; asserts that none went wrong.
     fn faults(&self) -> Vec<(&str, &str)> {
         let faults = self.phase("mix")["faults"].as_array().unwrap();
         assert!(faults.iter().all(|fault| fault["error"].is_null()), "{}", self.told());
@@ -41,7 +40,7 @@ impl Ran {
         faults.iter().map(|fault| (text(&fault["what"]), text(&fault["node"]))).collect()
     }
 
-    /// Begins of the stretches of a phase over which a process was sampled, s.
+    /// Returns the begins of the stretches of a phase over which a process was sampled, s.
     fn sampled(&self, phase: &str, process: &str) -> Vec<f64> {
         let path = self.bench.path("out-0/resources.csv");
         let text = std::fs::read_to_string(path).unwrap();
@@ -53,7 +52,7 @@ impl Ran {
         of_both.map(|row| row[start_at].parse().unwrap()).collect()
     }
 
-    /// What is told of a node's processes that came after the testbed was up.
+    /// Returns the processes of nodes that came after the testbed was up, by name and process number.
     fn later(&self) -> Vec<(&str, u64)> {
         let later = self.outcome.result["runs"][0]["testbed"]["later"].as_array().unwrap().iter();
         later.map(|n| (n["name"].as_str().unwrap(), n["pid"].as_u64().unwrap())).collect()
@@ -101,7 +100,7 @@ fn what_a_killed_server_has_forgotten_is_named_lost() {
     let lost = ran.phase("mix:read-back")["tally"]["anomalies"].as_array().unwrap();
     let named: u64 = lost.iter().map(|count| count.as_u64().unwrap()).sum();
     assert_eq!(named, 2000, "all was in memory only: {}", ran.told());
-    // It promises nothing else, so that only the build of the tests is held against the run.
+    // It promises nothing else, so that only the build of the tests speaks against the run.
     assert_eq!(ran.outcome.code, 2, "{}", ran.told());
 }
 

@@ -4,14 +4,14 @@
 use crate::support::suite::Suite;
 use crate::support::{Bench, Outcome};
 
-/// Eight clients read and write few enough records that the sampled ones are busy.
+/// Makes a load of eight clients that read and write few enough records that the sampled ones are busy.
 fn unwatched(last: &str) -> Suite {
     let mix = format!("get = 50, update = 30, read-modify-write = 10, {last} = 10");
     let loaded = Suite::of(1_000).set("clients", 8).load();
     loaded.phase("mix", &mix).set("requests", 200_000)
 }
 
-/// Their histories are kept.
+/// Makes the same load with histories.
 fn busy() -> Suite {
     unwatched("put-get").set("linearizability", true)
 }
@@ -20,12 +20,12 @@ fn claimed(suite: Suite) -> Suite {
     suite.phase_claim("some order explains every history", "violations == 0")
 }
 
-/// How that claim stands.
+/// Returns the standing of that claim.
 fn standing(run: &Outcome) -> &serde_json::Value {
     &run.result["runs"][0]["claims"][0]["standing"]
 }
 
-/// What a run says of its phase `mix`.
+/// Returns the result of linearizability of the phase `mix`.
 fn answer(run: &Outcome) -> serde_json::Value {
     run.phase("mix")["linearizability"].clone()
 }
@@ -63,7 +63,7 @@ fn a_map_is_linearizable_every_time() {
         let requests = told["requests"].as_u64().unwrap();
         assert!((2_000..=30_000).contains(&requests), "{told}");
         assert!(run.stdout.contains("mix: linearizable: "), "{}", run.stdout);
-        // Each request has its two lines, as has each write of what was there before and was read.
+        // Each request has its two lines, as has each write that was there before and was read.
         let written = history(&bench).lines().count() as u64 / 2;
         assert!((requests..=requests + 16).contains(&written), "{written} of {requests}");
     }

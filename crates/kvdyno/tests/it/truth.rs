@@ -1,5 +1,5 @@
-//! What kvdyno reports against what is known to have happened: runs on the processes of the testbed
-//! `sim`, whose nodes log each thing that they do wrong. docs/TRUTH.md.
+//! Reports of kvdyno compared with what is known to have happened: runs on the processes of the testbed `sim`, whose
+//! nodes log each thing that they do wrong. docs/TRUTH.md.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,7 +10,7 @@ use crate::support::suite::{self, Suite};
 use crate::support::{Running, Scratch, number_at};
 use serde_json::Value;
 
-/// How long to wait for anything, on a machine that is fully loaded.
+/// Longest wait for anything, on a machine that is fully loaded.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A run on a testbed of its own, under way.
@@ -39,12 +39,12 @@ impl Run {
         Run { scratch, running }
     }
 
-    /// Waits until the primary holds so many records, and says something to it.
+    /// Waits until the primary holds so many records, and sends a line to it.
     fn tell_primary(&self, records: u64, words: &str) {
         self.tell("master", records, &[words]);
     }
 
-    /// Waits until nodes of this role hold so many records, and says one thing to each.
+    /// Waits until nodes of this role hold so many records, and sends one line to each.
     fn tell(&self, role: &str, records: u64, words: &[&str]) {
         let begin = Instant::now();
         let is = |node: &String| {
@@ -99,7 +99,7 @@ impl Run {
     }
 }
 
-/// What a node answers to a line: one line, or a text of a known length.
+/// Returns the answer of a node to a line: one line, or a text of a known length.
 fn said(node: &str, line: &str) -> Option<String> {
     let mut stream = TcpStream::connect(node).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
@@ -115,7 +115,7 @@ fn said(node: &str, line: &str) -> Option<String> {
     Some(answer)
 }
 
-/// What the nodes logged of a kind, in the order of time.
+/// Returns the entries of a kind that the nodes logged, in the order of time.
 fn truth(scratch: &Scratch, kind: &str) -> Vec<Value> {
     let file = |node: u16| scratch.path(&format!("sim/sim-{node}/truth.jsonl"));
     let texts = (1..=5).filter_map(|node| std::fs::read_to_string(file(node)).ok());
@@ -127,7 +127,7 @@ fn truth(scratch: &Scratch, kind: &str) -> Vec<Value> {
     lines
 }
 
-/// The record that a key names.
+/// Returns the record that a key names.
 fn record_of(line: &Value) -> u64 {
     line["key"].as_str().unwrap().parse().unwrap()
 }
@@ -143,7 +143,7 @@ impl Ran {
         phase.unwrap_or_else(|| panic!("no phase {name}: {}", self.told))
     }
 
-    /// Records of which an acknowledged write is gone; each is named once.
+    /// Returns the records of which an acknowledged write is gone; each is named once.
     fn lost(&self) -> BTreeSet<u64> {
         let lost = self.anomalies.iter().filter(|anomaly| anomaly["kind"] == "lost");
         let records: Vec<u64> = lost.map(|anomaly| number_at(anomaly, "record")).collect();
@@ -152,13 +152,14 @@ impl Ran {
         set
     }
 
-    /// The account of the inserts names just these as lost, with ten of their keys. That breaks a promise.
+    /// Asserts that the account of the inserts names just these as lost, with ten of their keys, and that this breaks
+    /// a promise.
     fn accounts_for(&self, known: &BTreeSet<u64>) {
         self.names_as_lost(known);
         assert_eq!(self.code, 1, "{}", self.told);
     }
 
-    /// The account of the inserts names just these as lost, with ten of their keys.
+    /// Asserts that the account of the inserts names just these as lost, with ten of their keys.
     fn names_as_lost(&self, known: &BTreeSet<u64>) {
         assert_eq!(self.lost(), *known, "{}", self.told);
         let writes = &self.phase("insert")["writes"];
@@ -170,12 +171,12 @@ impl Ran {
         assert_eq!(self.anomalies.len(), known.len(), "{}", self.told);
     }
 
-    /// Longest time in which no insert succeeded, ms.
+    /// Returns the longest time in which no insert succeeded, ms.
     fn unavailable(&self) -> f64 {
         number_at(&self.phase("insert")["unavailable"]["writes"], "length_ns") as f64 / 1e6
     }
 
-    /// Nothing was wrong with any read.
+    /// Asserts that nothing was wrong with any read.
     fn is_whole(&self) {
         assert!(self.anomalies.is_empty(), "{:?}: {}", self.anomalies.first(), self.told);
         let tally = &self.phase("insert:read-back")["tally"];
@@ -185,21 +186,21 @@ impl Ran {
         assert!(matches!(self.code, 0 | 2), "{}: {}", self.code, self.told);
     }
 
-    /// When the phase of inserts began, in ns since 1970.
+    /// Returns the begin of the phase of inserts, ns since 1970.
     fn began(&self) -> u64 {
         let started = self.phase("insert")["started"].as_str().unwrap();
         let started = humantime::parse_rfc3339(started).unwrap();
         started.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64
     }
 
-    /// Who took over since the inserts began.
+    /// Returns the log entries of nodes that took over since the inserts began.
     fn successions(&self) -> Vec<Value> {
         let mut all = self.truth("takes-over");
         all.retain(|line| number_at(line, "at_ns") > self.began());
         all
     }
 
-    /// Acknowledged writes are gone, and each was on a node that gave it up.
+    /// Asserts that acknowledged writes are gone, and that each was on a node that gave it up.
     fn lost_what_was_discarded(&self) {
         let discarded: BTreeSet<u64> = self.truth("discarded").iter().map(record_of).collect();
         let lost = self.lost();
@@ -208,7 +209,7 @@ impl Ran {
         self.accounts_for(&lost);
     }
 
-    /// Time from the first error of the inserts to the last.
+    /// Returns the time from the first error of the inserts to the last.
     fn errors_lasted(&self) -> Duration {
         let errors = self.phase("insert")["errors"].as_array().unwrap();
         let first = errors.iter().map(|error| number_at(error, "first_at_ns")).min();
@@ -218,10 +219,10 @@ impl Ran {
     }
 }
 
-/// Keys are record numbers, so that both sides name a record alike.
+/// Form of the keys, which are record numbers, so that both sides name a record alike.
 const KEY: &str = "key = { form = \"decimal\", length = 16 }";
 
-/// Inserts only, so that loss is exact.
+/// Makes a suite of inserts only, so that loss is exact.
 fn inserts(records: u64) -> Suite {
     Suite::of(records)
         .line(KEY)
@@ -231,7 +232,7 @@ fn inserts(records: u64) -> Suite {
         .set("rate", "1k/s")
 }
 
-/// What befalls the primary after three seconds; all is well again before the inserts end.
+/// Makes a suite with a fault of the primary after three seconds; all is well again before the inserts end.
 fn with_fault(act: &str, repair: &str) -> Suite {
     let fault = inserts(8_000).fault(act).set("node", "primary");
     fault.set("at", "3s").set("repair", repair)
@@ -272,7 +273,7 @@ fn a_killed_primary_whose_replicas_have_everything_costs_nothing_but_the_takeove
     let killed = number_at(kill, "began_ns")..=number_at(kill, "ended_ns") + 50_000_000;
     let due = number_at(&led[0], "at_ns") - ran.began() - 1_000_000_000;
     assert!(killed.contains(&due), "{due} ns: {kill}");
-    // Nobody could be served in that second.
+    // No request could be served in that second.
     assert!(ran.unavailable() >= 900.0, "{} ms: {}", ran.unavailable(), ran.told);
 }
 

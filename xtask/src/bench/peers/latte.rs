@@ -16,7 +16,7 @@ static SOFTWARE: Software = Software {
     source: SoftwareSource::CratesIo { package: "latte-cli" },
 };
 
-/// What it does.
+/// Script that latte runs.
 const SCRIPT: &str = include_str!("latte.rn");
 
 pub(super) struct Latte;
@@ -85,7 +85,7 @@ impl Peer for Latte {
     }
 }
 
-/// Its words come before the files that it is told, its logs beside them.
+/// Begins a command line: latte's words come before the files, its logs go into a folder beside them.
 fn begin<'a>(tool: &'a mut Command, what: &str) -> Result<&'a mut Command, StepFailure> {
     Ok(tool.arg("--log-dir").arg(folder("latte")?).arg(what))
 }

@@ -1,7 +1,7 @@
-//! `cargo xtask bench-peers`: kvdyno and the load generators that people know, in turns on the same
-//! servers, and the table into docs/PERFORMANCE.md.
+//! `cargo xtask bench-peers`: kvdyno and the load generators that people know, in turns on the same servers; writes
+//! the table into docs/PERFORMANCE.md.
 //!
-//! A peer is one file: how it is had, run and understood.
+//! A peer is one file: how it is installed, run and read.
 
 mod go_ycsb;
 mod latte;
@@ -25,7 +25,7 @@ use super::wire;
 use super::{Options as Extent, Section, child, machine, page};
 use crate::steps::{self, StepFailure, root};
 
-/// What to run, and how often.
+/// Options of `cargo xtask bench-peers`.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Servers to load; all if none is named
@@ -71,7 +71,7 @@ impl System {
         }
     }
 
-    /// What kvdyno's driver for it is built with.
+    /// Returns the feature of kvdyno's driver for it; `None` for a driver in every build.
     fn feature(self) -> Option<&'static str> {
         match self {
             System::Redis | System::Memcached => None,
@@ -104,7 +104,7 @@ impl System {
         }
     }
 
-    /// The loads that are carried, at the scale asked for.
+    /// Returns the loads that are carried, at the scale asked for.
     fn loads(self, scale: &Extent) -> Vec<Load> {
         // Cassandra answers a tenth of what the others do, and its protocol has pipelines always; FerretDB
         // answers a hundredth, and MongoDB's protocol has none.
@@ -119,50 +119,50 @@ impl System {
     }
 }
 
-/// What a program says of a load that it has carried.
+/// Figures that a program reports of a load that it has carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Told {
     /// Operations a second.
     rate: f64,
-    /// How many operations it did, if that may be more than it was asked for.
+    /// Number of operations that it did, if that may be more than it was asked for.
     operations: Option<u64>,
-    /// Its processor time while it carried the load, if it tells that apart from what went before.
+    /// Its processor time while it carried the load, if it reports that apart from what went before.
     cpu: Option<Duration>,
-    /// Median and 99th percentile of the gets' latency, where it tells them.
+    /// Median and 99th percentile of the gets' latency, if it reports them.
     gets: Option<(Duration, Duration)>,
 }
 
 /// A load generator.
 trait Peer {
-    /// How it is had.
+    /// Returns the software that brings it.
     fn software(&self) -> &'static Software;
 
-    /// What builds it, besides what fetches it.
+    /// Returns the software that builds it, beside the one that fetches it.
     fn builder(&self) -> Option<&'static Software> {
         None
     }
 
-    /// Its program, for one that is installed as a folder.
+    /// Returns the path of its program, for a peer that is installed as a folder.
     fn program(&self, found: PathBuf) -> PathBuf {
         found
     }
 
-    /// What it does otherwise than the others, as a sentence; may be empty.
+    /// Describes in a sentence what it does differently from the others; may be empty.
     fn remark(&self) -> &'static str {
         ""
     }
 
-    /// How it is asked for its version, if no pinned one is installed.
+    /// Returns the option that prints its version, if no pinned one is installed.
     fn version_option(&self) -> &'static str {
         "--version"
     }
 
-    /// Whether it can carry the load at all.
+    /// Returns true if it can carry the load at all.
     fn can(&self, _load: &Load) -> bool {
         true
     }
 
-    /// What writes the records that it will read, where `tool` is the peer on the clients' processors.
+    /// Makes the commands that write the records that it will read; `tool` is the peer on the clients' processors.
     fn fill(
         &self,
         _target: &Target,
@@ -171,14 +171,14 @@ trait Peer {
         Ok(Vec::new())
     }
 
-    /// What carries the load.
+    /// Makes the command that carries the load.
     fn carry(&self, target: &Target, tool: Command, load: &Load) -> Result<Command, StepFailure>;
 
-    /// What it told, out of its output.
+    /// Reads its figures out of its output; `None` if they are not there.
     fn told(&self, said: &str, load: &Load) -> Option<Told>;
 }
 
-/// One program of the table, and how its absence is explained.
+/// A program of the table that is installed.
 struct Present {
     peer: &'static dyn Peer,
     program: PathBuf,
@@ -255,7 +255,7 @@ fn one_server(system: System, extent: &Extent) -> Result<String, StepFailure> {
     Ok(text)
 }
 
-/// Installs it where it is not there; else why not, in one line.
+/// Installs the peer if it is not there. Returns why it cannot, in one line.
 fn installed(peer: &'static dyn Peer) -> Result<Present, String> {
     let software = peer.software();
     let one_line = |error: &dyn std::fmt::Display| {
@@ -265,7 +265,7 @@ fn installed(peer: &'static dyn Peer) -> Result<Present, String> {
     let tell = |line: &str| println!("\n$ {line}");
     let wanted: Vec<_> = [software].into_iter().chain(peer.builder()).collect();
     let got = install::install(&wanted, &tell).map_err(|error| one_line(&error));
-    // One that was found needs no installing.
+    // A peer that was found needs no installing.
     let found = software.find().ok_or_else(|| match (got, &software.source) {
         (Err(why), SoftwareSource::Debian { .. }) => {
             format!("it is not in the search path, and {why}")
@@ -286,7 +286,7 @@ fn installed(peer: &'static dyn Peer) -> Result<Present, String> {
     Ok(Present { peer, program, version })
 }
 
-/// Every program once in each turn, the order changed from turn to turn, after an uncounted one.
+/// Runs every program once in each turn, the order changed from turn to turn, after an uncounted one.
 fn in_turns(
     system: System,
     target: &Target,
@@ -334,7 +334,7 @@ fn of_peer(present: &Present, target: &Target, load: &Load) -> Result<table::Fig
     })
 }
 
-/// MiB of a run with two worker threads.
+/// Returns the most memory of a run with two worker threads, MiB.
 fn peak_with_two_workers(
     system: System,
     target: &Target,
@@ -345,7 +345,7 @@ fn peak_with_two_workers(
     Ok(ran.peak_rss as f64 / f64::from(1 << 20))
 }
 
-/// Folder for what a peer is told in files.
+/// Returns the folder for files that a peer reads.
 fn folder(peer: &str) -> Result<PathBuf, StepFailure> {
     let folder = root().join("target/bench/peers").join(peer);
     std::fs::create_dir_all(&folder).map_err(StepFailure::file(&folder))?;
@@ -357,7 +357,7 @@ fn write(path: &Path, text: &str) -> Result<(), StepFailure> {
     std::fs::write(path, text).map_err(StepFailure::file(path))
 }
 
-/// So many milliseconds, as most programs print latencies.
+/// Reads so many milliseconds, as most programs print latencies.
 fn milliseconds(text: &str) -> Option<Duration> {
     let ms: f64 = text.trim_matches('"').parse().ok()?;
     Duration::try_from_secs_f64(ms / 1e3).ok()

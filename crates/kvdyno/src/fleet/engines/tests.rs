@@ -1,4 +1,4 @@
-//! What each engine's variables say, as the engines were seen to set them.
+//! Tests of the roles that each engine's variables give, as the engines were seen to set them.
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn the_script_of_a_job_is_no_task_of_it() {
     assert!(told.unwrap_err().contains("write srun before kvdyno"));
 }
 
-/// Where the tasks' order is the user's, the first machine of the list is any of them.
+/// If the user orders the tasks, the first machine of the list may have any rank.
 #[test]
 fn slurm_does_not_tell_where_rank_0_is_if_the_order_is_arbitrary() {
     let set = [
@@ -77,7 +77,7 @@ fn open_mpi_tells_where_rank_0_is_on_one_machine_only() {
             ("OMPI_COMM_WORLD_RANK", rank),
             ("OMPI_COMM_WORLD_SIZE", "3"),
             ("OMPI_COMM_WORLD_LOCAL_SIZE", local),
-            // In a job of Slurm, whose script each of its processes inherits this from.
+            // In a job of Slurm: each of its processes inherits this from the job's script.
             ("SLURM_JOB_ID", "7"),
             ("SLURM_PROCID", "0"),
         ]
@@ -130,7 +130,7 @@ fn what_makes_no_sense_is_told_in_one_line_with_what_to_do() {
     assert!(told.contains("KVDYNO_TOKEN is not set") && told.contains("openssl rand"), "{told}");
 }
 
-/// Only what has to be reached from elsewhere listens to elsewhere.
+/// Only a process that must be reached from another machine listens to other machines.
 #[test]
 fn one_machine_listens_to_itself_alone() {
     assert_eq!(listening_for("localhost"), "127.0.0.1");

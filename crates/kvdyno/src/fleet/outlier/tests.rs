@@ -14,11 +14,11 @@ fn latency(random: &mut Random) -> f64 {
 /// The odd one, if there is one, among simulated agents.
 #[derive(Clone, Copy)]
 struct Odd {
-    /// Its latencies are so many times those of the others.
+    /// Its latencies over those of the others.
     times: f64,
-    /// It does so many times what the others do.
+    /// Its rate over that of each other agent.
     rate: f64,
-    /// So many times what the others have to do falls due for it.
+    /// Operations that fall due for it, over those of each other agent.
     offered: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What befalls the testbed during a phase: its nemesis, which is fed by the phase's progress, and a look at
+//! The disturbance of a testbed during a phase: its nemesis, which is fed by the phase's progress, and a look at
 //! which nodes get requests.
 
 use std::sync::Arc;
@@ -15,58 +15,58 @@ use super::{Deeds, Heard, LookBack, ManualAction, Nemesis, News};
 use crate::steering::{OrderRefused, WaitingOrder};
 use crate::testbed::shared_keeper::{SharedKeeper, lock};
 
-/// Who a nemesis has to do with beside the testbed: `node_processes` is told of new processes, `store` of new
-/// servers, `events` of all that is done, and waiting is given up on `interrupt`.
+/// Surroundings of a nemesis: `node_processes` is told of new processes, `store` of new servers, `events` of all that
+/// is done; `interrupt` ends waiting.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// Which process each node is.
+    /// Processes of the nodes.
     pub node_processes: &'a NodeProcesses,
-    /// Where the load goes.
+    /// Store that is loaded.
     pub store: &'a Arc<dyn AnyStore>,
-    /// The records in it.
+    /// Records in it.
     pub dataset: Dataset,
     /// Raised when the user wants to stop.
     pub interrupt: &'a Arc<Interrupt>,
-    /// Where the run tells its story.
+    /// Stream to which the run publishes events.
     pub events: &'a Stream,
-    /// Means to look for inserts after each cut of power, where that can be.
+    /// Means to look for inserts after each power cut; `None` where they cannot be looked for.
     pub look_back: Option<&'a LookBack>,
-    /// kvdyno has made the testbed: whoever looks at the run may break it.
+    /// True if kvdyno has set up the testbed: then viewers of the live page may break it.
     pub is_ours: bool,
 }
 
-/// What befalls the testbed between the begin of a phase and its end.
+/// Disturbance of a testbed between the begin of a phase and its end.
 pub struct Disturbance<'a> {
     keeper: Option<&'a SharedKeeper>,
     around: Surroundings<'a>,
     phase: &'a PhasePlan,
     nemesis: Option<(Nemesis, Nanos)>,
     news: News,
-    /// What was due and not started when the last interval was over.
+    /// Operations that were due and not started when the last interval was over.
     backlog: u64,
-    /// Which nodes get requests, and when the phase began.
+    /// Requests that each node gets, and the begin of the phase.
     asked: Option<(Asked, Nanos)>,
 }
 
-/// What befell the testbed.
+/// Result of a disturbance.
 #[derive(Debug, Default)]
 pub struct Disturbed {
-    /// What was done, in order.
+    /// Faults and repairs, in order.
     pub faults: Vec<FaultResult>,
-    /// What of it somebody did by hand.
+    /// Those of them that were ordered by hand.
     pub by_hand: Vec<SteeredResult>,
-    /// The nodes that got no requests although they served.
+    /// Nodes that got no requests although they served.
     pub unasked: Vec<UnaskedNode>,
-    /// Nodes whose process no order ended, and how it did.
+    /// Nodes whose process ended without an order, each with how it ended.
     pub ended: Vec<(String, String)>,
-    /// The testbed's keeper is gone.
+    /// True if the testbed was ended in good order while the phase ran: its keeper is gone.
     pub is_testbed_gone: bool,
-    /// Records that were absent after the repair of a cut of power.
+    /// Records that were absent after the repair of a power cut.
     pub absent: Vec<u64>,
 }
 
 impl<'a> Disturbance<'a> {
-    /// Nothing is disturbed without a keeper or without faults.
+    /// Makes the disturbance of a phase; without a keeper or without faults nothing is disturbed.
     pub fn new(
         keeper: Option<&'a SharedKeeper>,
         around: Surroundings<'a>,
@@ -76,7 +76,7 @@ impl<'a> Disturbance<'a> {
         Disturbance { keeper, around, phase, nemesis, news, backlog, asked }
     }
 
-    /// The clients begin at `start`.
+    /// Begins when the clients do, at `start`.
     pub fn begin(&mut self, start: Nanos) {
         self.asked = self.keeper.map(|_| (Asked::begin(), start));
         if let Some(keeper) = self.keeper.filter(|_| !self.phase.faults.is_empty()) {
@@ -85,7 +85,7 @@ impl<'a> Disturbance<'a> {
         }
     }
 
-    /// An interval is complete.
+    /// Takes a complete interval.
     pub fn interval(&mut self, interval: &Interval) {
         let before = std::mem::replace(&mut self.backlog, interval.backlog);
         if let Some((_, start)) = self.nemesis.as_ref().filter(|_| !self.news.at_rate) {
@@ -97,13 +97,13 @@ impl<'a> Disturbance<'a> {
         }
     }
 
-    /// So far it has come.
+    /// Takes the progress of the phase so far.
     pub fn progress(&mut self, progress: &Progress) {
         self.news.acked = progress.completed.saturating_sub(progress.unsuccessful);
         self.tell();
     }
 
-    /// Somebody wants something done to the testbed: hands it on to who does it.
+    /// Hands an action on the testbed, ordered at the live page, to the nemesis.
     pub fn by_hand(&mut self, action: ManualAction, asked: WaitingOrder) {
         let (Some(keeper), Some((_, start)), true) =
             (self.keeper, &self.asked, self.around.is_ours)
@@ -113,16 +113,16 @@ impl<'a> Disturbance<'a> {
         let (nemesis, _) = self.nemesis.get_or_insert_with(|| {
             (Nemesis::start(keeper, self.around, self.phase, *start), *start)
         });
-        // Where nobody hears it, whoever asked learns that the phase is over.
+        // If the nemesis no longer listens, the sender of the order learns that the phase is over.
         let _ = nemesis.heard.send(Heard::ByHand(Box::new((action, asked))));
     }
 
-    /// When the first fault was begun, if one was.
+    /// Returns the moment when the first fault was begun, if one was.
     pub fn first_fault(&self) -> Option<Nanos> {
         self.nemesis.as_ref().and_then(|(nemesis, _)| nemesis.first.begun())
     }
 
-    /// The clients are done, or could not begin: what is broken still is repaired. Returns when it is.
+    /// Ends when the clients are done, or could not begin. Returns once what is still broken is repaired.
     pub fn end(&mut self) -> Disturbed {
         let deeds = self.nemesis.take().map(|(nemesis, _)| nemesis.stop());
         let Deeds { done: faults, by_hand, absent } = deeds.unwrap_or_default();
@@ -141,16 +141,15 @@ impl<'a> Disturbance<'a> {
 
     fn tell(&self) {
         if let Some((nemesis, _)) = &self.nemesis {
-            // A nemesis that has nothing left to do hears nothing more.
+            // A nemesis that has nothing left to do receives nothing more.
             let _ = nemesis.heard.send(Heard::News(self.news));
         }
     }
 }
 
-/// Whether as many operations succeeded in an interval as fell due, but for 5 %, and no more: a load that
-/// works off what had piled up is not at its rate yet, nor is one whose rate still changes. Clients
-/// that ask for no rate reach theirs in any interval. `start`: the phase's begin; `before`: the
-/// backlog when the interval began.
+/// Returns true if as many operations succeeded in an interval as fell due, but for 5 %, and no more. A load that
+/// works off a backlog is not at its rate yet, nor is one whose rate still changes. Clients that ask for no rate
+/// reach theirs in any interval. `start`: the phase's begin; `before`: the backlog when the interval began.
 fn reaches_rate(phase: &PhasePlan, interval: &Interval, start: Nanos, before: u64) -> bool {
     if phase.groups.iter().all(|group| !group.arrival.is_open()) {
         return true;
@@ -179,7 +178,7 @@ mod tests {
         PhasePlan::plain(1, "get", vec![group], Duration::from_secs(60))
     }
 
-    /// The second second of a phase.
+    /// Returns the second second of a phase.
     fn interval(completed: u64, failed: u64, backlog: u64) -> Interval {
         let (start, end, offered) = (SECOND, 2 * SECOND, 1_000);
         Interval { start, end, offered, completed, failed, backlog, ..Interval::default() }

@@ -1,4 +1,4 @@
-//! What the executor of faults has done, or could not do, as results have it.
+//! Records of what the executor of faults has done, or could not do, as results have them.
 
 use kvdyno_core::measure::{Nanos, now};
 use kvdyno_core::workload::fault::ActionFailure;
@@ -27,13 +27,13 @@ impl FaultExecutor {
         }
     }
 
-    /// Something was done, or could not be.
+    /// Publishes and keeps an action that was done, or could not be.
     pub(super) fn tell(&mut self, done: FaultResult) {
         self.events.tell(Event::FaultDone(Box::new(done.clone())));
         self.done.push(done);
     }
 
-    /// What could not be done, and why.
+    /// Records an action that could not be done, with its error, for each target.
     pub(super) fn note(
         &mut self,
         what: &'static str,
@@ -50,7 +50,7 @@ impl FaultExecutor {
     }
 }
 
-/// Why something could not be done, in words and by its kind.
+/// Returns an error as text, with its kind.
 pub(super) fn failed(error: &TestbedError) -> (String, ActionFailure) {
     (error.to_string(), error.failure())
 }

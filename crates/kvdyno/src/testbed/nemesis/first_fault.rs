@@ -1,10 +1,10 @@
-//! When the first fault of a phase was begun, shared by who does faults and who watches the phase.
+//! The moment when the first fault of a phase was begun, shared by the nemesis and the thread that watches the phase.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kvdyno_core::measure::Nanos;
 
-/// When the first fault was begun, for the thread that watches the phase.
+/// Moment when the first fault was begun, for the thread that watches the phase.
 pub(super) struct First(AtomicU64);
 
 impl First {

@@ -1,5 +1,5 @@
-//! What somebody at the live page does to the testbed: a fault at once, or the repair of what is broken. It is done as the
-//! suite's faults are, by the same hand, so that both are told, marked and put right alike.
+//! Actions on the testbed that a user orders at the live page: a fault at once, or the repair of what is broken. The
+//! executor of the suite's faults does them, too, so that both are reported, marked and repaired alike.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -12,17 +12,17 @@ use kvdyno_report::result::{FaultResult, SteeredResult};
 use super::{FaultExecutor, Task};
 use crate::steering::{OrderRefused, SteeringAnswer, WaitingOrder};
 
-/// What is wanted.
+/// Action on the testbed that a user orders.
 #[derive(Clone, Debug)]
 pub enum ManualAction {
     /// This fault, at once.
     Fault(Box<FaultPlan>),
-    /// Whatever is broken is put right.
+    /// Repair of all that is broken.
     Repair,
 }
 
 impl FaultExecutor {
-    /// Does what was asked for, and tells what came of it.
+    /// Does what was ordered, and answers with the result.
     pub(super) fn take(&mut self, (action, asked): (ManualAction, WaitingOrder)) {
         let answer = match self.is_over.load(Ordering::Relaxed) {
             true => Err(OrderRefused::PhaseOver),
@@ -48,7 +48,7 @@ impl FaultExecutor {
         };
         let done = &self.done[known..];
         let said = in_words(done);
-        // What was tried on a node may have done something to it.
+        // An action that was tried on a node may have changed it.
         if done.iter().any(|done| done.error.is_none() || !done.node.is_empty()) {
             let steered = SteeredResult::of_testbed(what, &said, self.since_begin(began));
             self.events.tell(Event::Steered(steered.clone()));
@@ -61,7 +61,7 @@ impl FaultExecutor {
         }
     }
 
-    /// All that waits for its repair gets it now; whether anything did.
+    /// Repairs at once all that waits for its repair. Returns true if something did.
     fn repair_at_once(&mut self) -> bool {
         let moment = Instant::now();
         let is_repair = |task: &Task| matches!(task, Task::Repair(_));
@@ -78,7 +78,7 @@ impl FaultExecutor {
     }
 }
 
-/// `kill redis-1, redis-2`: what was done, and to whom.
+/// Describes actions with their nodes: `kill redis-1, redis-2`.
 fn in_words(done: &[FaultResult]) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut last = "";

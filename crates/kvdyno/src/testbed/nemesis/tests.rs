@@ -1,4 +1,4 @@
-//! When the first fault was begun.
+//! Tests of the first fault's moment, and of faults that are put off.
 
 use super::*;
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::one_server::{RedisServer, RedisSettings};
 use crate::support::{Ended, KVDYNO, Running, Scratch, kvdyno};
 
-/// Two phases that are bounded by count alone, so that what is done does not depend on how fast.
+/// Two phases that are bounded by count alone, so that the operations do not depend on speed.
 pub const COUNTED: &str = r#"
 name = "counted"
 records = 2000
@@ -37,7 +37,7 @@ pub fn redis() -> RedisServer {
     RedisServer::start(RedisSettings::default()).expect("redis-server starts")
 }
 
-/// How often each command was sent about each key of the load, as the server's MONITOR tells while `during` lasts.
+/// Counts how often each command was sent for each key of the load, as the server's MONITOR tells while `during` lasts.
 pub fn monitored(server: &RedisServer, during: impl FnOnce()) -> BTreeMap<(String, String), u64> {
     let mut stream = TcpStream::connect(server.address()).expect("the server");
     stream.write_all(b"FLUSHALL\r\nMONITOR\r\n").expect("commands are sent");
@@ -71,7 +71,8 @@ pub fn monitored(server: &RedisServer, during: impl FnOnce()) -> BTreeMap<(Strin
     reading.join().expect("what was sent is read")
 }
 
-/// It ran to its end, and nothing is wrong with the store. What a busy machine did to its figures is not asked.
+/// Asserts that the run came to its end, and that nothing is wrong with the store. A busy machine may have spoilt its
+/// figures.
 pub fn done(ended: Ended) -> Ended {
     assert!([0, 2].contains(&ended.code()), "{ended:?}");
     assert!(ended.out.contains("no anomaly") || ended.out.is_empty(), "{ended:?}");
@@ -83,7 +84,7 @@ pub fn phase<'a>(result: &'a Value, name: &str) -> &'a Value {
     phases.iter().find(|phase| phase["name"] == name).unwrap_or_else(|| panic!("no phase {name}"))
 }
 
-/// The conductor's line of a run whose agents join by hand, and the address and token that it prints.
+/// Starts a conductor whose agents join by hand. Returns it with the address and the token that it prints.
 fn conducting(scratch: &Scratch, server: &RedisServer, more: &str) -> (Running, String, String) {
     let line = format!(
         "run --agents 2 --listen 127.0.0.1:0 --store {} --records 2k --clients 4 --quiet --out r {more}",
@@ -114,7 +115,7 @@ pub fn agent(scratch: &Scratch, address: &str, token: &str) -> Running {
     scratch.spawn(command)
 }
 
-/// Two agents that have joined and carry the phase `run` of a load at a rate.
+/// Starts two agents that join and carry the phase `run` of a load at a rate.
 fn under_load(scratch: &Scratch, server: &RedisServer) -> (Running, [Running; 2]) {
     let more = "--mix get=50,update=50 --rate 1k/s --duration 30s";
     let (mut conductor, address, token) = conducting(scratch, server, more);
@@ -126,14 +127,14 @@ fn under_load(scratch: &Scratch, server: &RedisServer) -> (Running, [Running; 2]
     (conductor, agents)
 }
 
-/// The result of a run that lost an agent: kept, invalid, and it says who.
+/// Returns the result of a run that lost an agent: it is kept, invalid, and names the agent.
 fn lost_one(scratch: &Scratch, conductor: Running) -> Value {
     let ended = conductor.wait().expect(2);
     assert!(ended.err.contains("lost agent-"), "{}", ended.err);
     lost_one_of(scratch, "r")
 }
 
-/// The result in this folder, of a run of two agents.
+/// Returns the result in this folder, of a run of two agents that lost one.
 pub fn lost_one_of(scratch: &Scratch, folder: &str) -> Value {
     let result = scratch.result(folder);
     let verdict = &result["runs"][0]["verdict"];
@@ -158,8 +159,8 @@ pub fn number(value: &Value, key: &str, inner: &str) -> u64 {
     value[key][inner].as_u64().unwrap_or_else(|| panic!("no {key}.{inner} in {value}"))
 }
 
-/// The account of the writes after agents of these names were lost in this phase: what was theirs is unknown, never
-/// lost, and the others have read back all else.
+/// Returns the account of the writes after agents of these names were lost in this phase: their writes are unknown,
+/// never lost, and the others have read back all else.
 pub fn account_without<'a>(result: &'a Value, lost_in: &str, names: &[&Value]) -> &'a Value {
     let run = phase(result, lost_in);
     let writes = &run["writes"];
@@ -168,7 +169,7 @@ pub fn account_without<'a>(result: &'a Value, lost_in: &str, names: &[&Value]) -
     let records = number(writes, "of_lost", "records");
     assert_eq!(writes["unknown"], records, "{writes}");
     assert_eq!(writes["read"].as_u64().map(|read| read + records), run["records"].as_u64());
-    // The load's are half of them: each agent told of its own when that phase ended.
+    // Half of the load's writes were theirs: each agent told of its own when that phase ended.
     assert!(number(writes, "of_lost", "acknowledged") > 900, "{writes}");
     assert!(writes["acknowledged"].as_u64() > Some(2_000), "{writes}");
     let phases = result["runs"][0]["phases"].as_array().expect("phases");
@@ -178,7 +179,7 @@ pub fn account_without<'a>(result: &'a Value, lost_in: &str, names: &[&Value]) -
     writes
 }
 
-/// Writes that a phase's rows say were acknowledged.
+/// Returns the writes that were acknowledged by a phase's rows.
 fn written(phase: &Value) -> u64 {
     let series = phase["series"].as_array().expect("series").iter();
     let writes = series.filter(|s| s["kind"].as_str().is_some_and(|kind| !kind.starts_with("get")));
@@ -227,8 +228,8 @@ fn two_agents_do_exactly_what_one_process_does() {
     assert_eq!(writes(&two), writes(&one), "the same account of the writes");
 }
 
-/// Each draws its own operations alone. Of what it reads of others' it judges the stamp, and of its own all, and
-/// together they read all of it back.
+/// Each agent draws its own operations. It judges the stamps of others' records and its own in full, and together
+/// they read all back.
 #[test]
 fn agents_that_read_anywhere_judge_their_own_records_in_full() {
     let (server, scratch) = (redis(), Scratch::new());
@@ -261,7 +262,8 @@ fn agents_that_read_anywhere_judge_their_own_records_in_full() {
     assert_eq!(writes["acknowledged"], all);
 }
 
-/// A record is served in the place of another: every agent that reads it sees that by its stamp, whosever it is.
+/// A record is served in the place of another: every agent that reads it sees that by its stamp, whichever agent owns
+/// it.
 #[test]
 fn agents_that_read_anywhere_see_a_wrong_record_of_another() {
     let (server, scratch) = (redis(), Scratch::new());
@@ -286,12 +288,12 @@ fn agents_that_read_anywhere_see_a_wrong_record_of_another() {
     running.wait().expect(1);
     let result = scratch.result("r");
     let run = phase(&result, "run");
-    // One owns it and judges it in full, and the other has read it by its stamp.
+    // One agent owns it and judges it in full, and the other has read it by its stamp.
     assert_eq!(run["tally"]["anomalies"], serde_json::json!([2, 0, 0, 0, 0]), "{}", run["tally"]);
     assert!(number(run, "tally", "stamp_only") > 500, "{}", run["tally"]);
 }
 
-/// Open arrivals: the rate is that of all.
+/// With open arrivals, the rate is that of all agents together.
 #[test]
 fn the_rate_is_the_rate_of_all_agents() {
     let (server, scratch) = (redis(), Scratch::new());
@@ -333,8 +335,8 @@ fn when_every_agent_is_lost_all_that_was_written_is_unknown() {
     assert_eq!((&writes["read"], &writes["unknown"]), (&0.into(), &2_000.into()), "{writes}");
 }
 
-/// A server dies and comes again, and while the load goes on an agent is lost: what the other has written is read
-/// back, and none of it is lost.
+/// A server dies and comes back, and an agent is lost while the load goes on: what the other agent has written is
+/// read back, and none of it is lost.
 #[test]
 fn an_agent_that_is_lost_after_a_fault_leaves_an_account_of_both() {
     let scratch = Scratch::new();
@@ -450,7 +452,7 @@ fn a_file_tells_where_agents_are_started_and_nothing_is_left() {
     let load = |name: &str, start: &str| {
         format!("[[load]]\nname = {name:?}\nstart = {start:?}\nend = \"echo $LOAD >> ended\"\n")
     };
-    // Where ssh would be, a shell: the first line stays until its agent ends, the second does not.
+    // A shell stands for ssh: the first line stays until its agent ends, the second does not.
     let agent = format!("{KVDYNO} agent --conductor $KVDYNO_CONDUCTOR");
     let file = format!(
         "{}{}",
@@ -479,7 +481,7 @@ fn a_file_tells_where_agents_are_started_and_nothing_is_left() {
     assert_eq!((ended(), count), (both, 4), "what was started is ended");
 }
 
-/// Whoever may not come is refused in one line, and the run does not suffer.
+/// A stranger is refused in one line, and the run does not suffer.
 #[test]
 fn strangers_and_one_too_many_are_refused_and_the_run_goes_on() {
     let (server, scratch) = (redis(), Scratch::new());
@@ -504,7 +506,7 @@ fn strangers_and_one_too_many_are_refused_and_the_run_goes_on() {
     });
 }
 
-/// What agents cannot carry is said before anything is begun.
+/// A load that agents cannot carry is refused before anything is begun.
 #[test]
 fn what_cannot_be_had_of_agents_is_refused_in_one_line() {
     let (server, scratch) = (redis(), Scratch::new());
@@ -516,14 +518,14 @@ fn what_cannot_be_had_of_agents_is_refused_in_one_line() {
     refused(&format!("--store {url} --linearizability"), &["linearizability", "one process"]);
     refused(&format!("--store {url} --clients 1"), &["too few connections for 2 agents"]);
     refused("--store map:", &["lives in the process that loads it", "--testbed engine:NAME"]);
-    // Nobody is waited for.
+    // The conductor waits for no agent.
     let without = "run --records 500 --agents 2 --listen 127.0.0.1:0 --store null:";
     scratch.kvdyno(without).expect_line(64, &["lives in the process"]);
     scratch.kvdyno("run --records 500 --agents 2 --store map:").expect_line(64, &["--listen"]);
     scratch.kvdyno("agent --conductor 127.0.0.1:1").expect_line(64, &["KVDYNO_TOKEN is not set"]);
 }
 
-/// Rank 0 finds that the suite is not there; the other rank does not wait for it, and hears why.
+/// Rank 0 finds that the suite is not there; the other rank does not wait for it, and is told why.
 #[test]
 fn a_conductor_that_does_not_begin_tells_the_agents_of_its_engine() {
     let scratch = Scratch::new();
@@ -546,7 +548,7 @@ fn a_conductor_that_does_not_begin_tells_the_agents_of_its_engine() {
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
 }
 
-/// Nobody joins these runs.
+/// No agent joins these runs.
 #[test]
 fn what_can_be_known_is_said_before_agents_are_waited_for() {
     let (server, scratch) = (redis(), Scratch::new());

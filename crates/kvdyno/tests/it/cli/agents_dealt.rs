@@ -1,5 +1,5 @@
-//! Closed phases of several agents against a real Redis: by the server's own count the keys have the shares that were asked
-//! for, however unequally quick agents are, and what an agent reads of others' records is judged.
+//! Closed phases of several agents against a real Redis: by the server's own count the keys have the shares that were
+//! asked for, however unequally quick agents are; and reads of others' records are judged.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -12,7 +12,7 @@ use super::agents::{done, monitored, number, phase, redis};
 use crate::one_server::RedisServer;
 use crate::support::Scratch;
 
-/// Zipfian keys, of which a few are hot.
+/// Zipfian keys, a few of which are hot.
 const CLOSED: &str = r#"
 name = "closed"
 records = 1000
@@ -33,14 +33,14 @@ keys = "zipfian"
 duration = "3s"
 "#;
 
-/// Of all requests of one kind, the share of each key.
+/// Returns the number of requests of one kind, and the share of each key in them.
 fn shares(sent: &BTreeMap<(String, String), u64>, command: &str) -> (f64, BTreeMap<String, f64>) {
     let of_kind = || sent.iter().filter(|((kind, _), _)| kind == command);
     let all = of_kind().map(|(_, count)| count).sum::<u64>() as f64;
     (all, of_kind().map(|((_, key), count)| (key.clone(), *count as f64 / all)).collect())
 }
 
-/// The shares of the hottest keys are the same, as far as chance allows.
+/// Asserts that the shares of the hottest keys are the same, as far as chance allows.
 fn assert_alike(
     alone: &BTreeMap<(String, String), u64>,
     together: &BTreeMap<(String, String), u64>,
@@ -106,7 +106,7 @@ fn eval(server: &RedisServer, script: &str) {
     assert_eq!(answer, "+OK\r\n", "{script}");
 }
 
-/// The server goes back to what it held a second before: both agents see that of the records of the other, too.
+/// The server goes back to its state of a second before: both agents see that in the records of the other, too.
 #[test]
 fn an_agent_sees_that_a_record_of_another_is_stale() {
     let (server, scratch) = (redis(), Scratch::new());
@@ -144,8 +144,8 @@ fn an_agent_sees_that_a_record_of_another_is_stale() {
     assert!(foreign.len() > 10 && own.len() > 10, "{} {}", foreign.len(), own.len());
 }
 
-/// Reads follow inserts, so that each agent has to carry out the operations of its own records: one of two has two
-/// connections of three, and the keys have other shares than was asked for. That is told.
+/// Reads follow inserts, so each agent has to carry out the operations of its own records. One of two has two
+/// connections of three, so the keys have other shares than was asked for. The result says so.
 #[test]
 fn a_phase_that_cannot_be_dealt_says_how_far_its_keys_are_off() {
     let (server, scratch) = (redis(), Scratch::new());

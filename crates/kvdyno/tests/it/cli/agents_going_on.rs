@@ -1,5 +1,5 @@
-//! Runs that go on without an agent that was lost (`--on-agent-lost go-on`), against a real Redis: who carries what from
-//! then on, and how the records are judged that were the lost one's.
+//! Runs that go on without an agent that was lost (`--on-agent-lost go-on`), against a real Redis: which agents carry
+//! what from then on, and how the lost agent's records are judged.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,12 +14,12 @@ use super::relay::{Relay, Slowness};
 use crate::support::suite::{self, Suite};
 use crate::support::{Ended, Running, Scratch};
 
-/// What all phases do that are not loads.
+/// Mix of all phases that are not loads.
 const MIX: &str = "get = 50, update = 50";
-/// Records of all runs.
+/// Number of records of all runs.
 const RECORDS: u64 = 2_000;
 
-/// A run of three agents over a suite, whose requests are given up soon.
+/// Starts a run of three agents over a suite, whose requests are given up soon.
 fn three_agents(
     scratch: &Scratch,
     suite: Suite,
@@ -46,7 +46,7 @@ fn agents_of(
     (conductor, agents)
 }
 
-/// Three phases: load, `first` and `second`, at a rate.
+/// Makes three phases: load, `first` and `second`, at a rate.
 fn three_phases() -> Suite {
     let suite = Suite::of(RECORDS).set("clients", 6).load();
     let suite = suite.phase("first", MIX).set("rate", "900/s").set("duration", "4s");
@@ -112,7 +112,7 @@ fn nothing_is_wrong(result: &Value) {
     }
 }
 
-/// The lines of the table of agents of this phase.
+/// Returns the lines of the table of agents of this phase.
 fn table<'a>(ended: &'a Ended, name: &str) -> Vec<&'a str> {
     let heading = format!("Agents of {name} ");
     let lines = ended.out.lines().skip_while(move |line| !line.contains(&heading));
@@ -150,7 +150,7 @@ fn the_others_carry_the_next_phase_and_judge_the_records_of_the_lost_one_as_data
     assert!(by_stamp.as_u64() > Some(100), "the lost one's are known by their stamp: {by_stamp}");
     assert!(judged.as_u64() > Some(1_000), "the others know their own: {judged}");
 
-    // All are read back; of the lost one's nobody knows what was acknowledged.
+    // All are read back; nobody knows which writes were acknowledged to the lost agent.
     assert_eq!(phase(&result, "second:read-back")["tally"]["records"], RECORDS);
     let writes = &second["writes"];
     assert_eq!((&writes["lost"], &writes["read"]), (&0.into(), &RECORDS.into()), "{writes}");
@@ -163,7 +163,7 @@ fn the_others_carry_the_next_phase_and_judge_the_records_of_the_lost_one_as_data
     assert!(after.len() == 2 && !after.iter().any(|line| line.contains(lost)), "{after:?}");
 }
 
-/// What the others have written themselves they know: a store that loses it is told of.
+/// The other agents know what they have written themselves: a store that loses it is found out.
 #[test]
 fn what_the_others_wrote_is_judged_as_ever() {
     let (server, scratch) = (redis(), Scratch::new());
@@ -183,7 +183,7 @@ fn what_the_others_wrote_is_judged_as_ever() {
     assert!(wrong.filter_map(Value::as_u64).sum::<u64>() > 100, "{tally}");
 }
 
-/// Their load is cut short, so that those that are left load all records once more.
+/// The load of the others is cut short, so that they load all records once more.
 #[test]
 fn a_load_that_loses_an_agent_is_begun_again_by_the_others() {
     let (server, scratch) = (redis(), Scratch::new());
@@ -239,7 +239,7 @@ fn an_agent_that_is_lost_in_a_warm_up_leaves_the_measured_phase_to_the_others() 
     assert_eq!(sum(run, "clients"), 6);
 }
 
-/// It stands still when the others have come, so that it does not reach the store.
+/// The agent stands still when the others have joined, so that it does not reach the store.
 #[test]
 fn an_agent_that_is_lost_before_the_first_phase_leaves_all_to_the_others() {
     let (server, scratch) = (redis(), Scratch::new());
@@ -270,8 +270,8 @@ fn an_agent_that_is_lost_before_the_first_phase_leaves_all_to_the_others() {
     }
 }
 
-/// It stands still, is given up, and wakes up while the others carry its load: what it sent in between comes late, and
-/// none of it is called wrong.
+/// The agent stands still, is given up, and wakes up while the others carry its load: what it sent in between comes
+/// late, and none of it is called wrong.
 #[test]
 fn an_agent_that_wakes_up_when_others_have_its_records_makes_nothing_wrong() {
     let (server, scratch) = (redis(), Scratch::new());
@@ -317,7 +317,7 @@ fn a_phase_that_could_not_begin_is_begun_by_the_others() {
     assert_eq!(names_of_agents(second).len(), 2);
 }
 
-/// One that is cut short is no probe, and its search ends; what comes behind it is carried by the others.
+/// A probe that is cut short is none, and its search ends; the others carry the phases after it.
 #[test]
 fn a_search_that_loses_an_agent_ends_and_the_run_goes_on() {
     let (server, scratch) = (redis(), Scratch::new());
@@ -341,7 +341,7 @@ fn a_search_that_loses_an_agent_ends_and_the_run_goes_on() {
     assert_eq!((&behind["started_operations"], sum(behind, "clients")), (&900.into(), 6));
 }
 
-/// What is left is read back, and the next phase is carried by the others.
+/// The others read their own records back, and carry the next phase.
 #[test]
 fn an_agent_that_is_lost_while_records_are_read_back_is_done_without_from_then_on() {
     let (server, scratch) = (redis(), Scratch::new());
@@ -365,7 +365,7 @@ fn an_agent_that_is_lost_while_records_are_read_back_is_done_without_from_then_o
     assert_eq!((&behind["started_operations"], names_of_agents(behind).len()), (&600.into(), 2));
 }
 
-/// Records are dealt out anew where agents read any: what was written before is nobody's.
+/// Records are dealt out anew if agents read any: values written before belong to no agent.
 #[test]
 fn agents_that_read_anywhere_go_on_and_judge_all_that_was_there_by_its_stamp() {
     let (server, scratch) = (redis(), Scratch::new());
@@ -391,7 +391,7 @@ fn agents_that_read_anywhere_go_on_and_judge_all_that_was_there_by_its_stamp() {
     );
 }
 
-/// One after the other is lost: the last one carries all, and with it the run ends.
+/// One agent after the other is lost: the last one carries all, and the run ends when it is lost.
 #[test]
 fn the_last_agent_carries_all_and_when_it_is_lost_the_run_ends_with_a_result() {
     let (server, scratch) = (redis(), Scratch::new());

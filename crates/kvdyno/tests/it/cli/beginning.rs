@@ -1,4 +1,4 @@
-//! What somebody begins with: a built-in suite to read, a suite of one's own, the completions of a shell.
+//! First steps of a user: a built-in suite to read, a suite of one's own, the completions of a shell.
 
 use crate::support::Scratch;
 

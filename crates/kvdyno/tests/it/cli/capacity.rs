@@ -1,4 +1,4 @@
-//! How much a store carries, what that costs, and which stores meet the requirements at all.
+//! The highest rate that a store carries, what that costs, and which stores meet the requirements at all.
 
 use serde_json::Value;
 
@@ -58,7 +58,7 @@ fn a_rate_that_nothing_meets_is_no_capacity() {
     let scratch = Scratch::new();
     let words = "run capacity --store map: --records 100 --clients 1 --slo p50<1ns \
                  --set run.duration=10ms --set warmup=false --out r";
-    // That every rate was missed refutes, unless the measurement is invalid, as that of a debug build.
+    // That every rate was missed refutes the claim, unless the measurement is invalid, as that of a debug build is.
     let (code, status) = if cfg!(debug_assertions) { (2, "inconclusive") } else { (1, "refuted") };
     let ended = scratch.kvdyno(words).expect(code);
     assert!(ended.out.contains("no rate was confirmed"), "{}", ended.out);
@@ -109,7 +109,7 @@ fn stores_are_winnowed_by_what_their_runs_show() {
     assert_eq!((standing(0, 0), standing(0, 1)), ("met".into(), "met".into()), "{columns:#}");
     assert_eq!(standing(0, 2), "met", "{columns:#}");
     assert_eq!((standing(1, 0), standing(1, 2)), ("not-met".into(), "not-met".into()));
-    // The latency of the first is met, or not shown on a machine that is too busy to show it.
+    // The first latency is met, or not shown on a machine that is too busy to show it.
     assert!([0, 2].contains(&ended.code()), "{ended:#?}");
     assert!(ended.out.contains("operation delete"), "{}", ended.out);
     for name in ["winnow.md", "winnow.html", "1-map/report.html"] {

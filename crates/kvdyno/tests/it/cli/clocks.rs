@@ -1,5 +1,5 @@
-//! The interval that a result states for an agent's clock holds the truth: agents in time namespaces, whose clocks are
-//! off by what the test says, one of them behind a relay that is slow in one direction.
+//! The interval that a result states for an agent's clock holds the truth. Agents run in time namespaces, whose
+//! clocks are off by known times, one of them behind a relay that is slow in one direction.
 
 use std::process::Command;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use super::relay::{Relay, Slowness};
 use crate::support::suite::{self, Suite};
 use crate::support::{KVDYNO, Running, Scratch};
 
-/// By how much the agents' clocks are ahead, s.
+/// Time by which the agents' clocks are ahead, s.
 const AHEAD: [i64; 2] = [1_000, 500_000];
-/// How slow the relay is, one way.
+/// Delay of the relay, one way.
 const SLOW: Duration = Duration::from_millis(20);
 
-/// With faults a phase tells apart slots of 20 ms, else intervals of a second.
+/// Makes two phases: one with faults, which tells apart slots of 20 ms, and one without, with intervals of a second.
 fn two_phases() -> Suite {
     let mixed =
         |suite: Suite, name| suite.phase(name, "get = 50, update = 50").set("rate", "500/s");
@@ -25,7 +25,7 @@ fn two_phases() -> Suite {
     paused.fault("pause").set("at", "1s").set("repair", "500ms")
 }
 
-/// An agent whose CLOCK_MONOTONIC and CLOCK_BOOTTIME are ahead by this much.
+/// Starts an agent whose CLOCK_MONOTONIC and CLOCK_BOOTTIME are ahead by so many seconds.
 fn ahead(scratch: &Scratch, seconds: i64, address: &str, token: &str) -> Running {
     let mut command = Command::new("unshare");
     let by = seconds.to_string();
@@ -59,7 +59,7 @@ fn the_stated_interval_holds_the_true_offset_even_if_one_way_is_slow() {
             let offset = agent["clock_offset_ns"].as_i64().expect("an offset");
             let uncertainty = agent["clock_uncertainty_ns"].as_u64().expect("its interval");
             let error = |seconds: i64| (offset - seconds * 1_000_000_000).unsigned_abs();
-            // They came in an order of their own; their clocks are far apart.
+            // The agents came in an order of their own; their clocks are far apart.
             let truly = AHEAD.into_iter().min_by_key(|&ahead| error(ahead)).expect("two");
             assert!(error(truly) <= uncertainty, "{name}: {agent}, truly {truly} s");
             assert!(
@@ -67,7 +67,7 @@ fn the_stated_interval_holds_the_true_offset_even_if_one_way_is_slow() {
                 "{name}: an interval that says something: {agent}"
             );
             if truly == AHEAD[1] {
-                // Nobody can know which way the 20 ms were lost on.
+                // It is unknown in which direction the 20 ms were lost.
                 assert!(uncertainty >= 10_000_000, "{name}: {agent}");
                 slow = agent["name"].as_str().expect("a name").to_owned();
             }

@@ -1,12 +1,12 @@
-//! What the documentation shows is what the command takes: each `kvdyno run …` of its pages is planned
-//! (`--dry-run`), so that no option, suite, testbed or URL in them is out of date.
+//! The documentation shows what the command takes: each `kvdyno run …` of its pages is planned (`--dry-run`), so that
+//! no option, suite, testbed or URL in them is out of date.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::Scratch;
 
-/// Not in this build, or not on this machine: the command was understood up to there.
+/// Errors of what is not in this build, or not on this machine: the command was understood up to there.
 const EXCUSES: &[&str] = &[
     "was built without the store",
     "is not installed: ",
@@ -40,7 +40,7 @@ fn every_run_that_the_pages_show_can_be_planned() {
     assert!(planned >= 30, "only {planned} commands were found and planned");
 }
 
-/// README.md and all pages of docs/.
+/// Returns README.md and all pages of docs/.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut pages = vec![root.join("README.md")];
@@ -52,8 +52,8 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The arguments of each `kvdyno run` and `kvdyno capacity`, from that word on, in indented and fenced blocks of a page. Words in
-/// capitals stand for something, so what has them is no command.
+/// Returns the arguments of each `kvdyno run` and `kvdyno capacity`, from that word on, in indented and fenced blocks
+/// of a page. Words in capitals are placeholders, so a line that has one is no command.
 fn runs(page: &str) -> Vec<String> {
     let mut fenced = false;
     let mut runs = Vec::new();

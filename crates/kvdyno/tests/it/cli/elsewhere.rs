@@ -1,5 +1,5 @@
-//! A store that is not what its URL says, or that cannot go on: the message names the node, what is wrong with it
-//! and what to do, whatever the driver. Everything here listens on loopback.
+//! A store that is not what its URL says, or that cannot go on: the message names the node, its trouble, and what to
+//! do, whatever the driver. Everything here listens on loopback.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use kvdyno_stores::Entry;
 
 use crate::support::Scratch;
 
-/// A listener that does this with each connection; its port.
+/// Starts a listener that does this with each connection. Returns its port.
 fn listen(converse: impl Fn(TcpStream) + Clone + Send + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -22,7 +22,7 @@ fn listen(converse: impl Fn(TcpStream) + Clone + Send + 'static) -> u16 {
     port
 }
 
-/// Answers whatever it is sent with the same bytes, as often as it is sent something.
+/// Starts a server that answers every message with the same bytes.
 fn says(bytes: &'static [u8]) -> u16 {
     listen(move |mut stream| {
         let mut asked = [0; 4_096];
@@ -34,14 +34,14 @@ fn says(bytes: &'static [u8]) -> u16 {
     })
 }
 
-/// Takes connections and says nothing.
+/// Starts a server that takes connections and sends nothing.
 fn silent() -> u16 {
     listen(|mut stream| {
         let _ = std::io::copy(&mut stream, &mut std::io::sink());
     })
 }
 
-/// Every scheme of servers that this build has, with what follows the server in its URL.
+/// Returns every scheme of servers that this build has, with what follows the server in its URL.
 fn schemes() -> Vec<(&'static str, &'static str)> {
     let entries = kvdyno_stores::stores().iter();
     let has_host = |entry: &&&Entry| entry.example[entry.schemes[0].len()..].starts_with("://");
@@ -57,7 +57,7 @@ fn schemes() -> Vec<(&'static str, &'static str)> {
     schemes.map(|scheme| (scheme, path(scheme))).collect()
 }
 
-/// Whether servers of a scheme speak TLS.
+/// Returns true if servers of a scheme speak TLS.
 fn is_of_tls(scheme: &str) -> bool {
     let system = scheme.split('+').next().unwrap_or_default();
     scheme == "rest+https" || (system.ends_with('s') && system != "redis")
@@ -74,7 +74,7 @@ fn every_driver_names_the_node_and_what_answers_there() {
         let told = |scheme: &str| match (scheme, speaks) {
             ("etcd", "HTTP") => "answers HTTP, but not as etcd does".to_owned(),
             ("couchbase", "HTTP") => "answers HTTP, but not as Couchbase does".to_owned(),
-            // What it says is HTTP, and no answer that can be used.
+            // The server speaks HTTP, but sends no answer that can be used.
             ("rest+http", "HTTP") => "400 Bad Request".to_owned(),
             (scheme, "TLS") if is_of_tls(scheme) => "HandshakeFailure".to_owned(),
             ("etcds", "HTTP") => "answers HTTP".to_owned(),
@@ -93,7 +93,7 @@ fn every_driver_names_the_node_and_what_answers_there() {
             let without_url = ended.err.split_once(": ").map_or("", |(_, rest)| rest);
             let without_url = without_url.replacen(&format!("{scheme}://127.0.0.1:{port}"), "", 1);
             let node = format!("127.0.0.1:{port}");
-            // That one's own words are the server's.
+            // The words of `rest+http` are the server's own.
             let named = without_url.contains(&node) || (scheme, speaks) == ("rest+http", "HTTP");
             assert!(named, "{scheme} at {speaks}: {}", ended.err);
             ended.expect_line(69, &[&told(scheme)]);
@@ -101,7 +101,7 @@ fn every_driver_names_the_node_and_what_answers_there() {
     }
 }
 
-/// A server of HTTP that has no record and answers every write with this status.
+/// Starts a server of HTTP that has no record and answers every write with this status.
 fn refuses_writes_with(status: &'static str) -> u16 {
     listen(move |stream| {
         let mut input = BufReader::new(stream.try_clone().expect("a second handle"));
@@ -117,7 +117,7 @@ fn refuses_writes_with(status: &'static str) -> u16 {
     })
 }
 
-/// Method and length of the body of the next request; none at the end.
+/// Returns method and length of the body of the next request; `None` at the end.
 fn request(input: &mut impl BufRead) -> Option<(String, usize)> {
     let (mut method, mut length) = (String::new(), 0);
     loop {
@@ -163,13 +163,13 @@ fn one_that_wants_fewer_requests_is_told_from_one_that_cannot_serve() {
     }
 }
 
-/// RocksDB is not among them: a library of it with assertions, such as Debian's, ends the process.
+/// RocksDB is left out: a library of it with assertions, such as Debian's, ends the process.
 #[test]
 fn an_engine_on_a_full_disk_says_that_it_is_full() {
     let urls = [
         "lmdb:disk?durability=process",
         "fjall:disk?durability=process",
-        // It keeps in memory what it can.
+        // This engine keeps in memory what it can.
         "redb:disk?durability=none&cache=64KiB",
     ];
     for url in urls {
@@ -180,7 +180,7 @@ fn an_engine_on_a_full_disk_says_that_it_is_full() {
         let ended = running.wait().expect_words(&["give it more room"]).expect(69);
         let told = ended.err.to_lowercase();
         assert!(told.contains("no space left") && !told.contains("server runs"), "{}", ended.err);
-        // It was full before.
+        // The disk was full before.
         let filled = format!("{{ dd if=/dev/zero of=disk/all bs=4k 2>/dev/null; {run}; }}");
         let Some(running) = scratch.on_small_disk("6m", &filled) else { return };
         running.wait().expect_line(69, &["its disk is full: make room there"]);

@@ -9,15 +9,15 @@ use serde_json::Value;
 use super::agents::{COUNTED, lost_one_of, phase};
 use crate::support::{KVDYNO, Scratch, finds_kvdyno};
 
-/// Sets two machines up.
+/// Script that sets two machines up.
 const WORLD: &str = include_str!("engines/world.sh");
-/// A load that lasts until something happens to it.
+/// Load that lasts until something happens to it.
 const LONG: &str = "--records 2k --clients 4 --mix get=50,update=50 --rate 1k/s --duration 60s";
 
-/// Ray, as the Python Package Index has it.
+/// Version of Ray, as the Python Package Index has it.
 const RAY: &str = "ray==2.60.0";
 
-/// What an engine's commands leave: results, and the exit codes that the engine hands on.
+/// Output of an engine's commands: results, and the exit codes that the engine hands on.
 struct Done {
     scratch: Scratch,
     said: String,
@@ -29,7 +29,8 @@ impl Done {
         Done::within(Scratch::new(), commands, None)
     }
 
-    /// The same beside files that are there; where `python` is that of a virtual environment, if there is one.
+    /// Runs `commands` on two machines beside files that are there, with the `python` of a virtual environment, if
+    /// one is given.
     fn within(scratch: Scratch, commands: &str, environment: Option<&Path>) -> Done {
         let unshare = ["--uts", "--mount", "--net", "--pid", "--fork", "--kill-child"];
         scratch.write("counted.toml", COUNTED);
@@ -49,14 +50,14 @@ impl Done {
         Done { scratch, said }
     }
 
-    /// The exit code that the engine hands on of a command.
+    /// Returns the exit code of a command as the engine hands it on.
     fn code(&self, name: &str) -> i32 {
         let codes = std::fs::read_to_string(self.scratch.path("codes")).unwrap_or_default();
         let code = codes.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
         code.unwrap_or_else(|| panic!("no code of {name}:\n{codes}\n{}", self.said))
     }
 
-    /// The suite was carried to its end by two agents, and its reads were right.
+    /// Asserts that two agents carried the suite to its end, and that its reads were right.
     fn is_whole(&self) {
         assert!([0, 2].contains(&self.code("whole")), "{}", self.said);
         let result = self.scratch.result("whole");
@@ -83,7 +84,7 @@ fn slurm_starts_a_run_on_its_machines() {
     done.is_whole();
     lost_one_of(&done.scratch, "lost");
     assert_eq!(done.code("lost"), 137, "srun's is the highest of its tasks': {}", done.said);
-    // Everybody was told to end: the conductor had the word, and nobody was lost.
+    // All processes were told to end: the conductor had the signal, and no agent was lost.
     assert_eq!(done.code("ended"), 130, "{}", done.said);
     let ended = done.scratch.result("ended");
     assert_eq!(ended["runs"][0]["status"]["state"], "interrupted", "{}", done.said);
@@ -112,7 +113,7 @@ fn open_mpi_starts_a_run_on_its_machines() {
     assert!(reasons.contains("agent-lost"), "{reasons}");
 }
 
-/// By the very lines of docs/FLEET.md.
+/// Runs the very lines of docs/FLEET.md.
 #[test]
 fn ssh_starts_an_agent_on_each_machine_of_a_deployment_file_and_ends_it() {
     let page = include_str!("../../../../../docs/FLEET.md");
@@ -130,8 +131,8 @@ fn ssh_starts_an_agent_on_each_machine_of_a_deployment_file_and_ends_it() {
     assert_eq!(codes, [2, 0, 2, 1], "{}", done.said);
 }
 
-/// Each agent has a network of its own and reaches every node of a cluster; together they do the suite's
-/// operations, each its own, and every read is judged.
+/// Each agent has a network of its own and reaches every node of a cluster; together they do the suite's operations,
+/// each its own, and every read is judged.
 #[test]
 fn four_agents_on_machines_of_their_own_carry_a_redis_cluster() {
     let done = Done::with(include_str!("engines/namespaces.sh"));
@@ -155,7 +156,7 @@ fn four_agents_on_machines_of_their_own_carry_a_redis_cluster() {
     assert!(bytes.len() == 4 && bytes.iter().all(|bytes| *bytes > 100_000), "{received}");
 }
 
-/// A virtual environment with a package of the Python Package Index, made once.
+/// Returns a virtual environment with a package of the Python Package Index, made once.
 fn with_python(package: &str) -> PathBuf {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{package}-venv"));
     let ready = place.join("ready");
@@ -170,8 +171,8 @@ fn with_python(package: &str) -> PathBuf {
     place
 }
 
-/// Each is held against the schema that Kubernetes publishes, and a fault in one is found; its command is one
-/// that kvdyno understands.
+/// Each manifest is checked against the schema that Kubernetes publishes, and a planted mistake is found; its command
+/// is one that kvdyno understands.
 #[test]
 fn the_manifests_of_kubernetes_are_as_its_schema_wants() {
     let program = with_python("kubernetes-validate==1.37.0").join("bin/kubernetes-validate");
@@ -209,7 +210,7 @@ fn ray_starts_an_agent_on_each_node_and_frees_all() {
     done.is_whole();
     lost_one_of(&done.scratch, "lost");
     assert_eq!(done.code("lost"), 2, "{}", done.said);
-    // It was not its 60 seconds that ended this one, but the end of its agents or the word to its conductor.
+    // It did not end after its 60 seconds, but with its agents, or by the signal to its conductor.
     assert_eq!(done.code("none-left"), 0, "{}", done.said);
     let orphaned = done.scratch.result("orphaned");
     assert_ne!(orphaned["runs"][0]["status"]["state"], "complete", "{}", done.said);

@@ -9,7 +9,7 @@ use crate::support::next_step::says_what_to_do;
 
 mod made;
 
-/// What comes before the lines: results, parts, and files that are wrong.
+/// Prepares the folder for the lines: results, parts, and files that are wrong.
 fn prepare(scratch: &Scratch) {
     for (name, text) in made::FILES {
         scratch.write(name, text);
@@ -18,16 +18,16 @@ fn prepare(scratch: &Scratch) {
     assert!(scratch.path("lmdb/result.json").exists(), "{ended:#?}");
 }
 
-/// A text of the sources: what stands between its placeholders, in order.
+/// A text in the sources: what stands between its placeholders, in order.
 struct Text {
-    /// As it is written.
+    /// Text as it is written.
     written: String,
     /// Its fixed parts.
     parts: Vec<String>,
 }
 
 impl Text {
-    /// None of a text that is all another's.
+    /// Reads a text; `None` for one that is only a placeholder for another.
     fn new(written: &str) -> Option<Text> {
         // A literal may go on in the next line.
         let words = written.split_whitespace().filter(|word| *word != "\\");
@@ -71,7 +71,7 @@ fn read(folder: &Path, makers: &[&str], texts: &mut Vec<Text>) {
     }
 }
 
-/// All texts of errors.
+/// Returns all texts of errors.
 fn texts() -> Vec<Text> {
     let mut texts = Vec::new();
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -88,7 +88,7 @@ fn each_error_is_made_to_happen_and_says_what_to_do() {
     let scratch = Scratch::new();
     prepare(&scratch);
     let (mut told, mut wrong) = (Vec::new(), Vec::new());
-    // A build with every driver leaves none out.
+    // A build with every driver leaves no store out.
     let left_out = (64, "kvdyno check --store cassandra://h");
     let left_out = Some(&left_out).filter(|_| cfg!(not(feature = "cassandra")));
     for (code, line) in made::LINES.iter().chain(left_out) {

@@ -1,6 +1,5 @@
-//! Whatever ends kvdyno or a testbed's keeper in the middle of faults, nothing of them is left: paused
-//! processes are ended, rules, namespaces and mounts are gone. A deployment of the user's own is harmed
-//! only if the user says so.
+//! Whatever ends kvdyno or a testbed's keeper in the middle of faults, nothing of them is left: paused processes are
+//! ended; rules, namespaces and mounts are gone. A deployment of the user's own is harmed only if the user says so.
 
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +25,7 @@ const EVERY: [&str; 10] = [
     "power",
 ];
 
-/// Each of them at a server of its own.
+/// Makes a suite with each of them at a server of its own.
 fn every_fault() -> Suite {
     let loaded = Suite::of(1000).set("clients", 10).load();
     let mix = loaded.phase("mix", "get = 50, update = 50");
@@ -51,7 +50,7 @@ struct Harmed {
     keeper: u32,
 }
 
-/// What a tool prints at the bridge of a keeper's network.
+/// Returns the output of a tool at the bridge of a keeper's network.
 fn at_bridge(keeper: u32, words: &str) -> String {
     let output = Command::new("nsenter")
         .arg(format!("--net=/proc/{keeper}/ns/net"))
@@ -92,7 +91,7 @@ fn harmed() -> Harmed {
     Harmed { place, running, servers, keeper }
 }
 
-/// Images behind loop devices in the folder of this place, and disks of kvdyno's own for it.
+/// Returns images behind loop devices in the folder of this place, and disks of kvdyno's own for it.
 fn images_of(place: &Place) -> Vec<String> {
     let own = place.scratch.path("tmp").display().to_string();
     let name = |folder: &Path| folder.file_name().expect("a name").to_string_lossy().into_owned();
@@ -108,7 +107,7 @@ fn images_of(place: &Place) -> Vec<String> {
         .collect()
 }
 
-/// Processes that were started with the folder of this place in their environment.
+/// Returns the processes that were started with the folder of this place in their environment.
 fn processes_of(place: &Place) -> Vec<String> {
     let own = place.scratch.path("tmp").display().to_string();
     let all = std::fs::read_dir("/proc").expect("the processes").flatten();
@@ -120,8 +119,8 @@ fn processes_of(place: &Place) -> Vec<String> {
     ours.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// No process is left, and so no namespace with its devices, rules and mounts: none has a name, and none
-/// was ever made on this machine's own network.
+/// Asserts that no process is left. So no namespace is left either, with its devices, rules and mounts: no namespace
+/// has a name, and none was ever made on this machine's own network.
 fn nothing_is_left(place: &Place, servers: &[u32], keeper: u32) {
     eventually("the servers end", || servers.iter().all(|pid| !is_there(*pid)));
     eventually("the keeper ends", || !is_there(keeper));
@@ -152,8 +151,8 @@ fn nothing_is_left_of_faults_when_the_keeper_is_killed() {
     nothing_is_left(&place, &servers, keeper);
 }
 
-/// Disks are made, mounted, cut off and mounted again: whichever of it is under way, nothing stays, whether kvdyno is
-/// killed, its keeper, or all of it. Every second time there are devices of kvdyno's own below.
+/// Disks are made, mounted, cut off and mounted again. Whichever of these is under way, nothing stays if kvdyno is
+/// killed, its keeper, or all of it. Every second time devices of kvdyno's own are below.
 #[test]
 fn nothing_is_left_of_disks_whenever_any_of_it_is_killed() {
     for moment in 0..12 {
@@ -178,13 +177,13 @@ fn nothing_is_left_of_disks_whenever_any_of_it_is_killed() {
             1 => {
                 let keeper = of_it.iter().find(|pid| parent_if_there(**pid) == Some(running.id()));
                 kill9(*keeper.expect("a keeper"));
-                // It may have found out already that nobody serves any more.
+                // The run may have found out already that no node serves any more.
                 if running.is_running() {
                     running.signal(libc::SIGINT);
                 }
                 running.wait();
             }
-            // Each may be gone already, with one before it.
+            // Each process may be gone already, with one before it.
             // SAFETY: kill has no memory effects; the numbers were those of processes of this test just now.
             _ => of_it.iter().for_each(|pid| _ = unsafe { libc::kill(*pid as i32, libc::SIGKILL) }),
         }
@@ -198,12 +197,12 @@ fn nothing_is_left_of_disks_whenever_any_of_it_is_killed() {
     }
 }
 
-/// Processes come and go while one looks.
+/// Returns the parent of a process; `None` if it has ended meanwhile.
 fn parent_if_there(pid: u32) -> Option<u32> {
     field(pid, "PPid:").and_then(|pid| pid.parse().ok())
 }
 
-/// Whether no loop device has one of these below it.
+/// Returns true if no loop device has one of these images below it.
 fn are_free(images: &[String]) -> bool {
     let devices = std::fs::read_dir("/sys/block").expect("the devices").flatten();
     let held = |device: std::fs::DirEntry| {
@@ -213,13 +212,13 @@ fn are_free(images: &[String]) -> bool {
     !devices.into_iter().any(held)
 }
 
-/// Where something is mounted, as a process sees it.
+/// Returns the mount points that a process sees.
 fn mount_points(process: &str) -> Vec<String> {
     let point = |line: &str| line.split(' ').nth(4).expect("a mount point").to_owned();
     mounts(process).lines().map(point).collect()
 }
 
-/// Whoever holds the disks of a testbed has mounted them in its folder, and nothing elsewhere.
+/// The process that holds the disks of a testbed has mounted them in its folder, and nothing elsewhere.
 #[test]
 fn nothing_is_mounted_over_but_folders_of_the_testbed() {
     let place = Place::new();
@@ -238,8 +237,8 @@ fn nothing_is_mounted_over_but_folders_of_the_testbed() {
     running.wait().expect(0);
 }
 
-/// The devices' processes alone, one while its disk stands still, one while its power is cut again and again: whoever
-/// waits for them gets an error, the run comes to its end when it is told to, and nothing stays.
+/// The devices' processes alone are killed, one while its disk stands still, one while its power is cut again and
+/// again. A process that waits for them gets an error, the run ends when it is told to, and nothing stays.
 #[test]
 fn nothing_is_left_when_the_processes_of_disks_are_killed() {
     let place = Place::new();
@@ -266,7 +265,7 @@ fn nothing_is_left_when_the_processes_of_disks_are_killed() {
     std::thread::sleep(Duration::from_millis(500));
     devices().iter().for_each(|pid| kill9(pid.parse().expect("a number")));
     std::thread::sleep(Duration::from_millis(200));
-    // It may have found out already that nobody serves any more.
+    // The run may have found out already that no node serves any more.
     if running.is_running() {
         running.signal(libc::SIGINT);
     }
@@ -320,7 +319,7 @@ fn ctrl_c_in_the_middle_of_faults_undoes_them() {
     assert_eq!(done, wanted);
     let request = result["runs"][0]["testbed"]["request"].as_str().expect("the words");
     assert!(request.ends_with("&network=own&device=fuse"), "{request}");
-    // What each node sent and received is known where its network is its own.
+    // The traffic of each node is known if its network is its own.
     let rows = std::fs::read_to_string(place.scratch.path("r/resources.csv")).expect("the file");
     let counted = rows.lines().filter(|row| row.contains(",redis-4,"));
     assert!(
@@ -329,7 +328,7 @@ fn ctrl_c_in_the_middle_of_faults_undoes_them() {
     );
 }
 
-/// Command lines that write down what they are asked.
+/// The deployment's command lines write down what they are asked.
 #[test]
 fn a_deployment_of_the_users_is_harmed_only_with_leave() {
     let place = Place::new();

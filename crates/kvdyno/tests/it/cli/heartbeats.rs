@@ -8,14 +8,14 @@ use serde_json::Value;
 use crate::one_server::{RedisServer, RedisSettings};
 use crate::support::{KVDYNO, Running, Scratch, finds_kvdyno};
 
-/// A machine of its own, for all that the runs know of each other.
+/// Makes a command on a machine of its own, as far as the runs know of each other.
 fn on_own_machine(arguments: &str) -> Command {
     let mut command = finds_kvdyno(Command::new("unshare"));
     command.args(["--net", KVDYNO]).args(arguments.split_ascii_whitespace());
     command
 }
 
-/// A Redis with a socket in the scratch folder.
+/// Starts a Redis with a socket in the scratch folder. Returns its URL, too.
 fn redis(scratch: &Scratch) -> (RedisServer, String) {
     let socket = scratch.path("redis.sock").to_string_lossy().into_owned();
     let options = vec![("unixsocket".to_owned(), socket.clone())];
@@ -23,14 +23,14 @@ fn redis(scratch: &Scratch) -> (RedisServer, String) {
     (server.expect("redis-server starts"), format!("redis+unix://{socket}"))
 }
 
-/// What the server answers about its only keys of heartbeats.
+/// Returns the server's answer about its keys of heartbeats.
 fn heartbeat_keys(scratch: &Scratch, url: &str) -> String {
     let mut command = Command::new("redis-cli");
     command.args(["-s", url.trim_start_matches("redis+unix://"), "KEYS", "kvdyno-heartbeat-*"]);
     scratch.spawn(command).wait().out
 }
 
-/// The begin of each command line here.
+/// Returns the begin of each command line here.
 fn line(url: &str) -> String {
     format!("run --records 500 --clients 4 --mix get=50,update=50 --quiet --store {url}")
 }
@@ -61,7 +61,7 @@ fn runs_on_two_machines_prove_to_each_other_that_they_go_on() {
     let more = "--data reuse --duration 5s --out second";
     let second = scratch.spawn(on_own_machine(&format!("{} {more}", line(&url)))).wait();
     let first = first.wait();
-    // To the second run the values of the first are older than its own.
+    // For the second run the first run's values are older than its own.
     for (out, ended) in [("first", first), ("second", second)] {
         let run = scratch.result(out)["runs"][0].clone();
         assert!(reasons(&run).contains(&"other-run"), "{out}: {ended:#?}");
@@ -70,7 +70,8 @@ fn runs_on_two_machines_prove_to_each_other_that_they_go_on() {
     assert_eq!(heartbeat_keys(&scratch, &url).trim(), "", "the record goes with the runs");
 }
 
-/// Another run is no excuse for what it cannot have written: here an old value of the first run's own comes back.
+/// Another run is no excuse for a value that it cannot have written: here an old value of the first run's own comes
+/// back.
 #[test]
 #[ignore = "needs mounts"]
 fn an_old_value_of_the_runs_own_is_the_stores_fault_beside_another_run_too() {
@@ -78,7 +79,7 @@ fn an_old_value_of_the_runs_own_is_the_stores_fault_beside_another_run_too() {
     let (_server, url) = redis(&scratch);
     let first = measuring(&scratch, &url, "--duration 10s", "first");
     let socket = url.trim_start_matches("redis+unix://");
-    // Kept before the other run begins: they are the first run's.
+    // The values are kept before the other run begins: they are the first run's.
     let keep = format!(
         "for key in $(redis-cli -s {socket} --scan | grep -v '^k' | head -40); do \
          redis-cli -s {socket} COPY $key kept-$key > /dev/null; done"
@@ -122,7 +123,7 @@ fn the_record_of_a_run_that_was_killed_excuses_no_value_that_comes_back() {
     redis_cli(&["COPY", &key, "kept"]);
     redis_cli(&["COPY", &beat, "kept-beat"]);
     let after = measuring(&scratch, &url, "--data wipe --duration 5s", "after");
-    // As a server that falls back to what it held before: the record of the load, and the heartbeat with it.
+    // The server falls back to its earlier state: the record of the load, and the heartbeat with it.
     for _ in 0..30 {
         redis_cli(&["COPY", "kept", &key, "REPLACE"]);
         redis_cli(&["COPY", "kept-beat", &beat, "REPLACE"]);

@@ -1,5 +1,5 @@
-//! A server that repeats what it was sent, passwords included, with control bytes around it: nothing of a
-//! secret and no control byte comes out anywhere.
+//! A server that repeats what it was sent, passwords included, with control bytes around it: no part of a secret and
+//! no control byte comes out anywhere.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -8,11 +8,10 @@ use std::path::Path;
 
 use crate::support::{Scratch, kvdyno};
 
-/// What moves a terminal's cursor, sets its title, or is such a thing in 8 bits.
+/// Bytes that move a terminal's cursor or set its title, also in 8-bit form.
 const CONTROL: &str = "\x1b[2J\x1b]0;owned\x07\u{9b}31m\x08";
 
-/// Speaks as much of RESP2 as a run needs; every error holds what was asked, and the password. Gives
-/// its address.
+/// Speaks as much of RESP2 as a run needs; every error repeats the request, and the password. Returns its address.
 fn repeater(password: &'static str, refuses: &'static [&'static str]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
@@ -53,7 +52,7 @@ fn converse(mut stream: TcpStream, password: &str, refuses: &[&str]) {
     }
 }
 
-/// One command of RESP; none at the end.
+/// Reads one command of RESP; `None` at the end.
 fn command(input: &mut impl BufRead) -> Option<Vec<String>> {
     let count = number(input, '*')?;
     let mut words = Vec::new();
@@ -72,7 +71,7 @@ fn number(input: &mut impl BufRead, mark: char) -> Option<usize> {
     line.trim().strip_prefix(mark)?.parse().ok()
 }
 
-/// Every file under a folder, and the names of all.
+/// Collects every file under a folder, and the names of all.
 fn written(folder: &Path, into: &mut BTreeMap<String, String>) {
     for entry in std::fs::read_dir(folder).expect("the folder").flatten() {
         match entry.path() {
@@ -86,7 +85,7 @@ fn written(folder: &Path, into: &mut BTreeMap<String, String>) {
     }
 }
 
-/// `pieces` are nowhere, and of control bytes only ends of lines and what a table of text has.
+/// Asserts that `pieces` are nowhere, and that the only control bytes are ends of lines and those of text tables.
 fn assert_clean(what: &str, outputs: &BTreeMap<String, String>, pieces: &[&str]) {
     for (name, text) in outputs {
         for piece in pieces {
@@ -101,7 +100,7 @@ fn assert_clean(what: &str, outputs: &BTreeMap<String, String>, pieces: &[&str])
             assert!(!own.chars().any(|c| c.is_control() && c != '\n'), "{what}: {name}");
             continue;
         }
-        // JSON's own rules are about those below the blank (RFC 8259, 7).
+        // JSON escapes only control characters below the blank (RFC 8259, 7).
         let json = name.ends_with(".json") || name.ends_with(".jsonl");
         let is_odd = |c: char| c.is_control() && c != '\n' && (!json || c < ' ');
         let odd = text.chars().position(is_odd);
@@ -154,13 +153,13 @@ fn what_a_server_repeats_is_hidden_and_its_control_bytes_are_written_out() {
         }
         lines.push("rerun|r".to_owned());
         let mut all = outputs(&scratch, &lines);
-        // What the test itself wrote.
+        // The test itself wrote this file.
         all.retain(|name, _| !name.ends_with("s.toml"));
         assert!(all.len() > lines.len(), "files were written");
         assert_clean(&format!("{refuses:?}"), &all, &["zqSecret7", "zqPart8", "zqVariable"]);
         let told: String = all.values().cloned().collect();
         assert!(told.contains("***"), "{refuses:?}: that there was a secret was told");
-        // What a server refuses that is optional is left out, with its text.
+        // An optional command that a server refuses is left out, with its text.
         let optional = refuses.contains(&"INFO");
         assert!(optional || told.contains("\\u001b[2J"), "{refuses:?}: it was told");
     }
@@ -178,7 +177,7 @@ fn no_secret_of_any_url_option_header_or_variable_is_told() {
         "rest+http://zqFirst:zqSecond@127.0.0.1:1/{key}",
         "rest+http://127.0.0.1:1/{key}?header.x-api-key=zqFirst&header.Cookie=zqSecond",
         "rest+http://127.0.0.1:1/{key}?header.Authorization=Bearer zqFirst",
-        // Too short to be looked for in other text.
+        // These passwords are too short to be looked for in other text.
         "redis://u:q\u{e9}@127.0.0.1:1",
         "redis://127.0.0.1:1?password=q\u{e9}",
         "memcached://u:zqFirst@zqSecond@127.0.0.1:1",

@@ -1,4 +1,4 @@
-//! Wrong input: one line that says what, where and what to do, and the documented exit code.
+//! Wrong input ends in one line that says what is wrong, where, and what to do, and in the documented exit code.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -49,7 +49,7 @@ fn wrong_arguments_end_in_one_line() {
     assert!(!scratch.path("kvdyno-results").exists(), "nothing was measured");
 }
 
-/// What needs no store is said before one is opened, set up or loaded: with `--dry-run` and without.
+/// Mistakes that need no store are told before a store is opened, set up or loaded: with `--dry-run` and without.
 #[test]
 fn what_can_be_known_is_said_before_the_run() {
     let scratch = Scratch::new();
@@ -101,13 +101,13 @@ fn what_can_be_known_is_said_before_the_run() {
         }
     }
     assert!(!scratch.path("db").exists() && !scratch.path("kvdyno-results").exists());
-    // A claim that an option makes empty is told of.
+    // A claim that an option makes empty is told.
     let changed =
         scratch.kvdyno("run claim.toml --store map: --set p.mix=scan --dry-run").expect(0);
     changed.expect_words(&["\"fast\" cannot be judged", "has no update"]);
 }
 
-/// What only the opened store can tell is said before anything is loaded.
+/// Mistakes that only the opened store can tell are told before anything is loaded.
 #[test]
 fn what_a_store_lacks_is_said_before_the_load() {
     let scratch = Scratch::new();
@@ -171,7 +171,7 @@ fn values_too_small_to_verify_are_refused() {
 fn an_unreachable_server_leaves_no_result() {
     let scratch = Scratch::new();
     for _ in 0..2 {
-        // The second one would be refused if the first had left a result.
+        // The second run would be refused if the first had left a result.
         let words = ["redis://127.0.0.1:1", "refused"];
         scratch
             .kvdyno("run --records 1k --store redis://127.0.0.1:1 --out r")
@@ -208,7 +208,7 @@ fn more_records_than_memory_are_refused() {
     assert!(!scratch.path("r").exists());
 }
 
-/// A folder's name is bytes; what of them is text goes into the result.
+/// A folder's name is bytes; the part of it that is text goes into the result.
 #[test]
 fn a_folder_need_not_be_named_in_utf_8() {
     let scratch = Scratch::new();

@@ -1,17 +1,17 @@
-//! How long a phase is told to have been: the time that was asked for, and rates by that.
+//! The duration of a phase as it is told: the time that was asked for, and rates by that.
 
 use serde_json::Value;
 
 use crate::support::{Ended, Scratch};
 
-/// The phase `run` of a result.
+/// Returns the phase `run` of a result.
 fn phase(scratch: &Scratch, folder: &str) -> Value {
     let result = scratch.result(folder);
     let phases = result["runs"][0]["phases"].as_array().expect("phases").clone();
     phases.into_iter().find(|phase| phase["name"] == "run").expect("the phase")
 }
 
-/// Begin and length of each interval of the phase `run`, s since it began.
+/// Returns begin and length of each interval of the phase `run`, s since the phase began.
 fn intervals(scratch: &Scratch, folder: &str) -> Vec<(f64, f64)> {
     let path = scratch.path(folder).join("timeline.csv");
     let text = std::fs::read_to_string(path).expect("a timeline");
@@ -28,7 +28,7 @@ fn intervals(scratch: &Scratch, folder: &str) -> Vec<(f64, f64)> {
     all
 }
 
-/// Whether the intervals follow each other from the begin to the end of a phase of `seconds`.
+/// Returns true if the intervals follow each other from the begin to the end of a phase of `seconds`.
 fn covers(intervals: &[(f64, f64)], seconds: f64) -> bool {
     let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
     let follow = intervals.windows(2).all(|pair| near(pair[0].0 + pair[0].1, pair[1].0));

@@ -12,7 +12,7 @@ use super::relay::{Relay, Slowness};
 use crate::support::suite::{self, Suite};
 use crate::support::{Running, Scratch, kvdyno};
 
-/// What all phases do that are not loads.
+/// Mix of all phases that are not loads.
 const MIX: &str = "get = 50, update = 50";
 
 fn conducting(scratch: &Scratch, suite: Suite, relay: &Relay) -> (Running, [Running; 2]) {
@@ -26,7 +26,7 @@ fn conducting(scratch: &Scratch, suite: Suite, relay: &Relay) -> (Running, [Runn
     (conductor, agents)
 }
 
-/// Waits until a process that still runs has said this.
+/// Waits until a process that still runs has printed these words.
 fn wait_for_words(running: &mut Running, words: &str) {
     let begun = Instant::now();
     while !running.said().contains(words) {
@@ -36,7 +36,8 @@ fn wait_for_words(running: &mut Running, words: &str) {
     }
 }
 
-/// Waits until agents connect for the phase `second`, whose door the relay keeps shut. Others connect while `first` goes on, too.
+/// Waits until agents connect for the phase `second`, whose door the relay keeps shut. Other connections come while
+/// `first` goes on, too.
 pub fn until_agents_connect_for_the_second(
     conductor: &mut Running,
     scratch: &Scratch,
@@ -53,7 +54,7 @@ pub fn until_agents_connect_for_the_second(
     });
 }
 
-/// The name of the one agent that the verdict says was lost.
+/// Returns the name of the one agent that the verdict says was lost.
 fn name_of_lost(result: &Value) -> Value {
     let run = &result["runs"][0];
     assert_eq!(run["verdict"]["level"], "invalid", "{}", run["verdict"]);
@@ -92,7 +93,7 @@ fn an_agent_that_goes_before_all_have_come_is_replaced() {
     assert_eq!(scratch.result("r")["runs"][0]["status"]["state"], "complete");
 }
 
-/// Nobody comes to the one, and the other comes before the conductor.
+/// No agent comes to one conductor, and one agent comes before its conductor.
 #[test]
 fn both_wait_for_each_other_for_as_long_as_they_are_told() {
     let (server, scratch) = (redis(), Scratch::new());
@@ -111,7 +112,8 @@ fn both_wait_for_each_other_for_as_long_as_they_are_told() {
     early.wait().expect(0);
 }
 
-/// One stands still when all have come, so that it does not reach the store: nothing is measured, and a result says so.
+/// One agent stands still when all have joined, so that it does not reach the store: nothing is measured, and a
+/// result says so.
 #[test]
 fn an_agent_that_is_lost_before_the_first_phase_leaves_a_result() {
     let (server, scratch) = (redis(), Scratch::new());
@@ -151,7 +153,7 @@ fn an_agent_that_is_lost_before_a_phase_begins_leaves_an_account_of_those_before
     relay.door.shut();
     until_agents_connect_for_the_second(&mut conductor, &scratch, &relay);
     one.signal(SIGKILL);
-    // Whoever connects goes on to do so when the conductor has called the phase off.
+    // An agent that is connecting goes on to do so when the conductor has called the phase off.
     std::thread::sleep(Duration::from_secs(1));
     relay.door.open();
     let ended = conductor.wait().expect(2);
@@ -172,7 +174,7 @@ fn an_agent_that_is_lost_before_a_phase_begins_leaves_an_account_of_those_before
     assert!(lost.len() == 1 && lost[0]["operations"] == 0, "{agents:?}");
 }
 
-/// Each answer takes a while, so that reading back does.
+/// The relay delays each answer, so that reading back takes a while.
 #[test]
 fn an_agent_that_is_lost_while_records_are_read_back_leaves_its_own_unknown() {
     let (server, scratch) = (redis(), Scratch::new());

@@ -1,5 +1,5 @@
-//! Real servers that evict or are started anew under load: what gets do not find is told everywhere, and
-//! counts against the measurement.
+//! Real servers that evict or are restarted under load: gets without a value are told everywhere, and count against
+//! the measurement.
 
 use crate::one_server::{MemcachedServer, MemcachedSettings, RedisServer, RedisSettings};
 use kvdyno_testbed::Server;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{Ended, Scratch};
 
-/// Some four times as much as the servers below hold.
+/// Command with about four times as many records as the servers below hold.
 const TOO_MUCH: &str = "run --records 40k --value 400B --mix get=80,update=20 --clients 8 \
                         --requests 40k --set run.warmup=false --set run.read-back=false";
 
@@ -25,7 +25,7 @@ fn reason(result: &Value) -> Option<&Value> {
     reasons.iter().find(|reason| reason["name"] == "unexpected-misses")
 }
 
-/// Misses are told apart in the result and in all that is made of it.
+/// Asserts that misses are told apart in the result and in all that is made of it.
 #[track_caller]
 fn told_everywhere(scratch: &Scratch, folder: &str, ended: &Ended) {
     let result = scratch.result(folder);
@@ -54,7 +54,8 @@ fn told_everywhere(scratch: &Scratch, folder: &str, ended: &Ended) {
     assert!(log.contains("/get/missed-service"));
 }
 
-/// More than half of the hits that are expected are missing: invalid; where that is expected, it is fine.
+/// Runs against a store that evicts. More than half of the expected hits are missing: the run is invalid, and valid
+/// where that is expected.
 fn a_store_that_evicts(url: &str) {
     let scratch = Scratch::new();
     let ended = scratch.kvdyno(&format!("{TOO_MUCH} --store {url} --out r")).expect(2);
@@ -87,7 +88,7 @@ fn a_memcached_that_evicts_gives_no_valid_figures_of_gets() {
     a_store_that_evicts(&server.url());
 }
 
-/// Loads `url`, starts its server anew under load, and gives the result with what was printed.
+/// Loads `url`, and restarts its server under load. Returns the result with the output.
 fn started_anew(server: &mut Server, url: &str, code: i32) -> (Value, Ended) {
     let scratch = Scratch::new();
     let line = format!(
@@ -106,7 +107,8 @@ fn started_anew(server: &mut Server, url: &str, code: i32) -> (Value, Ended) {
     (scratch.result("r"), ended)
 }
 
-/// What was in memory only is gone: whatever the store promises, gets find little from then on.
+/// Asserts that the misses are explained by a restart: values in memory only are gone, so gets find little from then
+/// on, whatever the store promises.
 #[track_caller]
 fn explains_the_misses(result: &Value, ended: &Ended, promised: bool) {
     let figures = phase(result)["figures"].as_array().expect("figures");
@@ -130,7 +132,7 @@ fn a_memcached_that_was_started_anew_is_seen_to_be() {
     explains_the_misses(&result, &ended, false);
 }
 
-/// One that promised to keep what it acknowledged is wrong besides.
+/// A server that promised to keep what it acknowledged is wrong besides.
 #[test]
 fn a_redis_that_was_started_anew_is_seen_to_be() {
     let mut server = RedisServer::start(RedisSettings::default()).unwrap();

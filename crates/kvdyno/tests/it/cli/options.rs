@@ -7,7 +7,7 @@ use crate::support::suite::{self, Suite};
 
 const RUN: &str = "run --store map: --records 200 --requests 500 --clients 2";
 
-/// What the phase `run` of a result has at a path.
+/// Returns the value at a path of the phase `run` of a result.
 fn of_run(result: &Value, pointer: &str) -> Value {
     let phases = result["runs"][0]["phases"].as_array().expect("phases");
     let run = phases.iter().find(|phase| phase["name"] == "run").expect("the phase");
@@ -64,7 +64,7 @@ fn a_rate_makes_arrivals_open() {
     assert_eq!(of_run(&result, "/series/0/response/count"), 500);
     let wall = of_run(&result, "/wall_ns").as_u64().expect("a time");
     assert!(wall > 400_000_000, "500 requests at 1k/s take half a second: {wall}");
-    // A rate that changes: its course ends when 500 are due, and is told.
+    // The course of a changing rate ends when 500 are due, and the output says so.
     std::fs::write(scratch.path("day.csv"), "s,rate\n0,500\n200ms,500/s\n0.2,2k/s\n").unwrap();
     let dry = scratch.kvdyno(&format!("{RUN} --rate day.csv --dry-run")).expect(0);
     let told = "day.csv (3 points, 500/s to 2k/s over 200ms)";
@@ -109,7 +109,7 @@ fn short_options_are_those_of_other_tools() {
     }
 }
 
-/// How each keeps its promise is shown in core; here, that the option reaches the load.
+/// Core's tests show how each keeps its promise; this one, that the option reaches the load.
 #[test]
 fn waiting_spins_as_much_as_it_is_told_to() {
     let scratch = Scratch::new();
@@ -301,8 +301,8 @@ fn a_reader_that_leaves_early_is_no_fault() {
     assert_eq!(ended.err, "code 0\n");
 }
 
-/// The more agents there are, the more each draws of what others carry out, and the less a request of a pipeline takes
-/// beside that: many do without, and say so.
+/// The more agents there are, the more operations each draws that others carry out, and the less time a request of a
+/// pipeline takes beside that. Many agents do without, and say so.
 #[test]
 fn many_agents_tell_that_they_read_anywhere() {
     let scratch = Scratch::new();

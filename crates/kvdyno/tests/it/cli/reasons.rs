@@ -1,5 +1,5 @@
-//! Each reason to doubt a measurement, made to happen through the command: it is told with its figure,
-//! beyond its threshold, and with what to do. docs/VERDICT.md lists which test makes which.
+//! Each reason to doubt a measurement, made to happen through the command: it is told with its figure, beyond its
+//! threshold, and with advice. docs/VERDICT.md lists which test makes which.
 
 use std::process::{Child, Command, Stdio};
 use std::thread::available_parallelism;
@@ -10,14 +10,14 @@ use serde_json::Value;
 use crate::support::suite::{self, Suite};
 use crate::support::{Ended, Scratch};
 
-/// What a run said against itself.
+/// Reasons of a run against itself, and its output.
 struct Judged {
     reasons: Vec<Value>,
     printed: String,
 }
 
 impl Judged {
-    /// The first run of the result `r`.
+    /// Reads the first run of the result `r`.
     fn of(scratch: &Scratch, ended: &Ended) -> Judged {
         let result = scratch.result("r");
         let reasons = result["runs"][0]["verdict"]["reasons"].as_array().expect("reasons");
@@ -28,8 +28,8 @@ impl Judged {
         self.reasons.iter().find(|reason| reason["name"] == name)
     }
 
-    /// The reason is there, at this level, with a figure on the wrong side of its threshold, and the
-    /// terminal tells it with its advice. Its figure.
+    /// Asserts that the reason is there, at this level, with a figure on the wrong side of its threshold, and that
+    /// the terminal tells it with its advice. Returns its figure.
     #[track_caller]
     fn told(&self, name: &str, level: &str) -> f64 {
         let reason = self.find(name).unwrap_or_else(|| panic!("no {name}: {:#?}", self.reasons));
@@ -42,7 +42,7 @@ impl Judged {
         // Lines are broken where the terminal ends.
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let printed = words(&self.printed);
-        // Of a reason that several phases share the worst is told.
+        // Of a reason that several phases share, the worst is told.
         let alike =
             |other: &&Value| ["name", "level"].iter().all(|key| other[*key] == reason[*key]);
         for key in ["text", "advice"] {
@@ -70,7 +70,7 @@ fn judged_suite(suite: &Suite, store: &str) -> Judged {
     Judged::of(&scratch, &ended)
 }
 
-/// Asks again where a busy machine may have hidden what is looked for.
+/// Runs again if a busy machine may have hidden the reason.
 #[track_caller]
 fn judged_until(name: &str, run: impl Fn() -> Judged) -> Judged {
     for _ in 0..3 {
@@ -158,7 +158,7 @@ fn a_phase_that_its_time_limit_ends_is_suspect() {
     assert_eq!(told.told("cut-short", "suspect"), 1.0);
 }
 
-/// Gets that take the longer, the longer the phase lasts.
+/// Runs gets that take the longer, the longer the phase lasts.
 fn slower(per_cent: u32, seconds: u32) -> Judged {
     let gets = Suite::of(100).load().phase("get", "get");
     let suite = gets.set("duration", format!("{seconds}s")).set("clients", 2);
@@ -277,7 +277,7 @@ fn another_size_than_the_published_one_is_stamped() {
 
 #[test]
 fn reads_of_what_nobody_can_know_are_unjudged() {
-    // Half of the writes may have been applied, and of one record no more than 4,096 are kept in mind.
+    // Half of the writes may have been applied, and the ledger keeps no more than 4,096 of one record.
     let suite = Suite::of(2).phase("mix", "get = 10, update = 90");
     let suite = suite.set("requests", 30_000).set("read-back", false);
     let told = judged_suite(&suite, "sim:?timeout=2&timeout-after=1us&late=1us");

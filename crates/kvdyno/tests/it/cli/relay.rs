@@ -1,5 +1,5 @@
-//! What is between two ends of connections and holds up what they say: agents behind a slow line, a server that answers
-//! late or lets nobody in for a while.
+//! A relay between two ends of connections, which holds up what they send: agents behind a slow line, a server that
+//! answers late or accepts nothing for a while.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -8,25 +8,25 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// Between two looks of what waits at a shut door.
+/// Pause between two looks at a shut door.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Hands connections on to a server.
+/// Relay of connections to a server.
 pub struct Relay {
-    /// Where it listens, HOST:PORT.
+    /// Address at which it listens, HOST:PORT.
     pub address: String,
-    /// What connections come in by.
+    /// Door through which connections come in.
     pub door: Arc<Door>,
 }
 
-/// Lets connections in, or makes them wait.
+/// Door that lets connections in, or makes them wait.
 #[derive(Default)]
 pub struct Door {
     shut: AtomicBool,
     waiting: AtomicUsize,
 }
 
-/// By how much what is said is held up, on the way to the server and back.
+/// Delay of what is sent, on the way to the server and back.
 #[derive(Clone, Copy, Default)]
 pub struct Slowness {
     pub there: Duration,
@@ -54,7 +54,7 @@ impl Relay {
 }
 
 impl Door {
-    /// Who comes from now on waits until it is opened.
+    /// Makes connections wait from now on, until the door is opened.
     pub fn shut(&self) {
         self.shut.store(true, Ordering::SeqCst);
     }
@@ -63,7 +63,7 @@ impl Door {
         self.shut.store(false, Ordering::SeqCst);
     }
 
-    /// Whether somebody has come since it was shut.
+    /// Returns true if a connection has come since the door was shut.
     pub fn is_waited_at(&self) -> bool {
         self.waiting.load(Ordering::SeqCst) > 0
     }
@@ -88,7 +88,7 @@ fn join(client: TcpStream, server: &str, slow: Slowness) -> std::io::Result<()> 
     Ok(())
 }
 
-/// Until one end is closed; each piece arrives so long after it has come, whatever else is under way.
+/// Carries bytes until one end is closed; each piece arrives with its full delay, whatever else is under way.
 fn carry(mut from: TcpStream, mut to: TcpStream, slow: Duration) {
     let (sink, held) = channel::<(Instant, Vec<u8>)>();
     let writing = std::thread::spawn(move || {

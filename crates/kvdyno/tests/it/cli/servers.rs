@@ -1,4 +1,4 @@
-//! Real servers that refuse, are full, hold somebody else's data, die or stall under load.
+//! Real servers that refuse, are full, hold another program's data, die or stall under load.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ fn redis(settings: RedisSettings) -> RedisServer {
     RedisServer::start(settings).expect("redis-server starts")
 }
 
-/// Sends inline commands that a test needs the server to carry out; the answers as text.
+/// Sends inline commands that a test needs the server to carry out. Returns the answers as text.
 fn ask(server: &RedisServer, commands: &str) -> String {
     let mut stream = TcpStream::connect(server.address()).expect("the server");
     stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
@@ -23,7 +23,7 @@ fn ask(server: &RedisServer, commands: &str) -> String {
     answer
 }
 
-/// A load on `server` in the phase `run`, under way.
+/// Starts a load on `server`, and waits until it is in the phase `run`.
 fn under_load(scratch: &Scratch, url: &str, more: &str) -> Running {
     let line = format!("run --records 500 --clients 4 --out r --store {url} {more}");
     let mut running = scratch.start(&line.split_ascii_whitespace().collect::<Vec<_>>());
@@ -164,7 +164,7 @@ fn two_runs_on_the_same_records_are_told_and_the_store_is_not_accused() {
     let server = redis(RedisSettings::default());
     let scratch = Scratch::new();
     let line = format!("run --records 500 --store {}", server.url());
-    // The first has loaded its records, and measures.
+    // The first run has loaded its records, and measures.
     let first = under_load(&scratch, &server.url(), "--mix get=50,update=50 --duration 6s --quiet");
     let second = "--mix get=50,update=50 --data reuse --duration 2s --out second --quiet";
     let second = scratch.kvdyno(&format!("{line} {second}"));
@@ -181,7 +181,7 @@ fn two_runs_on_the_same_records_are_told_and_the_store_is_not_accused() {
     let text = std::fs::read_to_string(scratch.path("r/anomalies.jsonl")).unwrap_or_default();
     assert_eq!(text, "", "nothing is wrong with the store");
 
-    // To the second one, values of the first are older than its own: they are named, and proven to be no fault.
+    // For the second run the first run's values are older than its own: they are named, and proven to be no fault.
     let run = scratch.result("second")["runs"][0].clone();
     let reasons = run["verdict"]["reasons"].as_array().expect("reasons");
     assert!(reasons.iter().any(|reason| reason["name"] == "other-run"), "{second:#?}");
@@ -191,7 +191,7 @@ fn two_runs_on_the_same_records_are_told_and_the_store_is_not_accused() {
     second.expect(2);
 }
 
-/// What a run that is over wrote is no other run's doing: here it comes back after its record was written again.
+/// A value of a run that is over is no other run's doing: here it comes back after its record was written again.
 #[test]
 fn values_of_a_run_that_is_over_are_told_as_the_stores_fault() {
     let server = redis(RedisSettings::default());
@@ -283,7 +283,7 @@ fn a_rate_out_of_reach_is_told_with_both_figures() {
     let line = "run --records 500 --duration 2s --rate 5M/s --out r --store";
     let ended = scratch.kvdyno(&format!("{line} {}", server.url())).expect(2);
     let text = ended.out.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
-    // Who is the limit at such a rate, the client's thread or the server, is told as it was.
+    // The client's thread or the server is the limit at such a rate, and either is told.
     let both = text.contains(" of 5,000,000 ops/s") && text.contains("; backlog ");
     assert!(both, "{text}");
     assert!(!phase(&scratch.result("r"), "run")["unstarted"].is_null());

@@ -1,4 +1,4 @@
-//! Runs that are steered by hand from the live page while they go on, as a browser's requests do it.
+//! Runs that are steered by manual control from the live page while they go on, by requests as a browser sends them.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Running, Scratch};
 
-/// Port and token of the page.
+/// Returns host and port of the page, and its token.
 fn page(running: &mut Running) -> (String, String) {
     loop {
         let said = running.said();
@@ -23,7 +23,7 @@ fn page(running: &mut Running) -> (String, String) {
     }
 }
 
-/// What the page answers to an order: the status, and in words what became of it.
+/// Sends an order to the page. Returns the status of the answer, and its text.
 fn order((host, token): &(String, String), order: &Value) -> (u16, String) {
     let port = host.rsplit(':').next().unwrap();
     let body = order.to_string();
@@ -41,7 +41,7 @@ fn order((host, token): &(String, String), order: &Value) -> (u16, String) {
     (status.expect("an answer"), told.to_owned())
 }
 
-/// Orders until a phase takes it, for the phase may not have begun.
+/// Sends an order again and again until a phase takes it, for the phase may not have begun.
 fn order_in_time(page: &(String, String), what: &Value) -> String {
     for _ in 0..50 {
         let (status, told) = order(page, what);
@@ -59,8 +59,9 @@ fn phase<'a>(result: &'a Value, name: &str) -> &'a Value {
     phases.iter().find(|phase| phase["name"] == name).expect("the phase")
 }
 
-/// Of a phase whose rate was changed and which was ended by hand: no worker had passed the operation of the change, and
-/// as many requests fell due as the rate `after` it says. Both entries.
+/// Asserts of a phase whose rate was changed and which was ended by manual control that no worker had passed the
+/// operation of the change, and that as many requests fell due as the rate `after` it lets expect. Returns both
+/// entries.
 fn changed_and_ended(phase: &Value, after: u64) -> (&Value, &Value) {
     let steered = phase["steered"].as_array().expect("what was done");
     let [change, end] = &steered[..] else { panic!("{steered:?}") };
@@ -68,7 +69,7 @@ fn changed_and_ended(phase: &Value, after: u64) -> (&Value, &Value) {
     assert_eq!(change.get("late"), None, "{change}");
     let number =
         |entry: &Value, name: &str| entry[name].as_u64().unwrap_or_else(|| panic!("{entry}"));
-    // Where the end overtook the change, nothing can be told of it.
+    // If the end overtook the change, nothing can be told of it.
     if let Some(span) = number(end, "at_ns").checked_sub(number(change, "at_ns")) {
         let due = number(change, "from_operation") + span * after / 1_000_000_000;
         assert!(due.abs_diff(number(phase, "offered")) <= 60, "{due}: {}", phase["offered"]);
@@ -113,7 +114,7 @@ fn a_run_is_steered_by_orders_and_a_rerun_changes_the_rate_at_the_same_operation
     let report = std::fs::read_to_string(scratch.path("a/report.html")).unwrap();
     assert!(report.contains(&told), "the charts are marked");
 
-    // The repetition has the same change at the same operation; nobody ends it, so this does.
+    // The repetition has the same change at the same operation; the test ends it.
     let repeated = scratch.start(&["rerun", "a", "--out", "b"]);
     std::thread::sleep(Duration::from_secs(4));
     repeated.signal(15);
@@ -213,7 +214,7 @@ fn a_node_of_our_own_testbed_is_killed_and_repaired_by_hand_and_nobody_else_s_is
     assert_eq!(events.matches("\"event\":\"steered\"").count(), 3);
     let report = std::fs::read_to_string(scratch.path("a/report.html")).unwrap();
     assert!(report.contains("kill redis-1, by hand"), "the charts are marked");
-    // The suite planned no fault: what this one cost was not kept, and no nought stands for it.
+    // The suite planned no fault: the cost of this one was not kept, and no zero stands for it.
     let cost = run["accounts"]
         .as_array()
         .map_or(0, |all| all.iter().filter(|account| !account["reads"].is_null()).count());

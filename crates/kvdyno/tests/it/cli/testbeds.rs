@@ -1,5 +1,5 @@
-//! Testbeds by the command: they come up, they are measured, and nothing of them is left, however
-//! kvdyno or their keeper ends.
+//! Testbeds by the command: they come up, they are measured, and nothing of them is left, however kvdyno or their
+//! keeper ends.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use crate::support::{Ended, KVDYNO, Running, Scratch, kvdyno};
 
-/// Longest that anything here may take on a busy machine.
+/// Longest time for anything here on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A place of its own for testbeds' folders, so that nothing else's are seen.
+/// A place of its own for testbeds' folders, so that no other testbeds are seen.
 pub struct Place {
     pub scratch: Scratch,
 }
@@ -37,7 +37,7 @@ impl Place {
         self.start(words).wait()
     }
 
-    /// Folders of testbeds that are there.
+    /// Returns the folders of testbeds that are there.
     pub fn folders(&self) -> Vec<PathBuf> {
         let roots = std::fs::read_dir(self.scratch.path("tmp")).expect("the folder");
         let inside = roots.flatten().flat_map(|root| std::fs::read_dir(root.path()).into_iter());
@@ -45,8 +45,7 @@ impl Place {
         paths.filter(|path| path.is_dir() && !path.ends_with("addresses")).collect()
     }
 
-    /// Writes `mine.toml`, a deployment of one server of this machine, with more `commands`; the server's
-    /// port.
+    /// Writes `mine.toml`, a deployment of one server of this machine, with more `commands`. Returns the server's port.
     pub fn describe(&self, commands: &str) -> u16 {
         let port =
             TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
@@ -69,7 +68,7 @@ impl Place {
     }
 }
 
-/// Process numbers in what `testbed up` and `testbed list` print.
+/// Returns the process numbers in the output of `testbed up` and `testbed list`.
 pub fn pids(said: &str) -> Vec<u32> {
     let numbers = said.split("pid ").skip(1);
     numbers.filter_map(|rest| rest.split_whitespace().next()?.parse().ok()).collect()
@@ -94,7 +93,7 @@ pub fn kill9(pid: u32) {
     assert_eq!(unsafe { libc::kill(pid as i32, libc::SIGKILL) }, 0);
 }
 
-/// What it printed holds all of `words`.
+/// Asserts that the output holds all of `words`.
 pub fn told(ended: &Ended, words: &[&str]) {
     for word in words {
         assert!(ended.out.contains(word), "`{word}` is not in:\n{}", ended.out);
@@ -109,7 +108,7 @@ pub fn eventually(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// A testbed in the foreground, and the numbers of its servers.
+/// Starts a testbed in the foreground. Returns it with the process numbers of its servers.
 fn up(place: &Place, words: &str) -> (Running, Vec<u32>) {
     let mut running = place.start(&format!("testbed up {words}"));
     let begin = Instant::now();
@@ -146,7 +145,7 @@ fn nothing_is_left_when_the_keeper_is_killed() {
         kill9((0..above).fold(pids[0], |pid, _| parent(pid)));
         running.wait().expect(70).expect_words(&["its keeper has ended"]);
         eventually("the servers end", || pids.iter().all(|pid| !is_there(*pid)));
-        // Nobody was left to remove the folder: whoever comes next does.
+        // No process was left to remove the folder: the next command does.
         told(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
         assert!(place.folders().is_empty());
     }
@@ -172,7 +171,7 @@ fn a_detached_testbed_stays_until_it_is_taken_down() {
     assert!(pids.iter().all(|pid| !is_there(*pid)) && place.folders().is_empty());
 }
 
-/// Its starter is gone, and whatever takes its time is not interrupted.
+/// Its starter is gone, and nothing interrupts what takes its time.
 #[test]
 fn a_detached_testbed_does_what_an_attached_one_does() {
     let place = Place::new();
@@ -203,7 +202,7 @@ fn a_testbed_in_a_folder_of_the_users_is_listed_harmed_and_ended_as_any() {
     assert!(place.folders().is_empty() && folder.join("redis-1").exists());
 }
 
-/// As a run that injects faults does it: over the pipe.
+/// Watches in silence, as a run that injects faults does, over the pipe.
 struct Quiet;
 
 impl Watching for Quiet {
@@ -331,14 +330,14 @@ fn a_run_sets_up_discloses_and_takes_down() {
     assert!(rows.contains(",redis-1,") && rows.contains(",memcached-1,"), "{rows}");
     let page = std::fs::read_to_string(place.scratch.path("r/report.html")).expect("the report");
     assert!(page.contains("Testbed redis?persistence=aof-always") && page.contains("redis-1"));
-    // It can be done again: the testbeds are set up anew.
+    // The run can be done again: the testbeds are set up anew.
     place.kvdyno("rerun r --out again").expect_done();
     let again = place.scratch.result("again");
     assert_eq!(again["runs"][1]["testbed"]["request"], redis["request"]);
     assert!(place.folders().is_empty());
 }
 
-/// Command lines that drive a process of this machine: what kvdyno does to a deployment elsewhere.
+/// The command lines drive a process of this machine, as kvdyno drives a deployment elsewhere.
 #[test]
 fn a_deployment_described_by_a_file_is_run_and_destroyed() {
     let place = Place::new();
@@ -371,7 +370,7 @@ fn ctrl_c_in_a_run_takes_the_testbed_down() {
     assert!(place.folders().is_empty());
 }
 
-/// A run of 4 s on two servers, of which one is there to be ended; the numbers of their processes.
+/// Starts a run of 4 s on two servers, one of which is to be ended. Returns the numbers of their processes.
 fn two_servers(place: &Place) -> (Running, Vec<u32>) {
     let mut running = place.start(
         "run --records 500 --duration 4s --mix get=100 --set run.warmup=false --events --out r --quiet \
@@ -384,7 +383,7 @@ fn two_servers(place: &Place) -> (Running, Vec<u32>) {
     (running, listed)
 }
 
-/// The reasons of this name of all phases of a result.
+/// Returns the reasons of this name of all phases of a result.
 fn reasons(result: &Value, name: &str) -> Vec<Value> {
     let all = result["runs"][0]["verdict"]["reasons"].as_array().expect("reasons");
     all.iter().filter(|reason| reason["name"] == name).cloned().collect()

@@ -1,5 +1,5 @@
-//! What a node of `sim` knows of the cuts that befell it: which writes it had answered, which it had synced, and which
-//! its log still had afterwards. docs/TRUTH.md, "The truth".
+//! The node's own knowledge, in `sim`, of the power cuts that it suffered: which writes it had answered, which it had
+//! synced, and which its log still had afterwards. docs/TRUTH.md, "The truth".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use crate::support::number_at;
 
-/// How far a write came before the power was cut.
+/// Stage that a write had reached before the power was cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reached {
-    /// Nobody was told of it.
+    /// It was written, and no answer was begun.
     Written,
-    /// Its answer was about to be sent: whether it was, the node could not note any more.
+    /// Its answer was about to be sent; the node could no longer note whether it was.
     Answering,
     Answered,
 }
@@ -21,7 +21,7 @@ enum Reached {
 /// The time from one start of the node to the next one.
 #[derive(Debug, Default)]
 pub struct Life {
-    /// By the number of the write: which record, and how far it came.
+    /// By the number of each write, its record and the stage that it reached.
     writes: BTreeMap<u64, (u64, Reached)>,
     /// Number of the last write that was synced for certain.
     pub synced: u64,
@@ -31,7 +31,7 @@ pub struct Life {
     pub survived: Option<u64>,
 }
 
-/// All that the node noted.
+/// All notes of the node.
 #[derive(Debug)]
 pub struct Known {
     pub lives: Vec<Life>,
@@ -52,14 +52,14 @@ impl Bounds {
         }
     }
 
-    /// Whether `found` is so many.
+    /// Returns true if `found` is within the bounds.
     pub fn count(&self, found: u64) -> bool {
         (self.certain.len() as u64..=self.possible.len() as u64).contains(&found)
     }
 }
 
 impl Known {
-    /// What the first node noted in `truth`.
+    /// Reads what the first node noted in `truth`.
     pub fn read(truth: &Path) -> Known {
         let text = std::fs::read_to_string(truth.join("sim-1/truth.jsonl")).expect("the truth");
         let mut lives = Vec::<Life>::new();
@@ -78,12 +78,12 @@ impl Known {
         Known { lives }
     }
 
-    /// The lives that a cut ended.
+    /// Returns the lives that a cut ended.
     pub fn cuts(&self) -> impl Iterator<Item = &Life> {
         self.lives.iter().filter(|life| life.survived.is_some())
     }
 
-    /// Records whose writes were acknowledged.
+    /// Returns the records whose writes were acknowledged.
     pub fn acknowledged(&self) -> Bounds {
         self.records(|_, reached| match reached {
             Reached::Written => None,
@@ -92,7 +92,7 @@ impl Known {
         })
     }
 
-    /// Records whose writes were acknowledged and are not in the log.
+    /// Returns the records whose writes were acknowledged and are not in the log.
     pub fn lost(&self) -> Bounds {
         self.records(|survived, reached| match reached {
             _ if survived => None,
@@ -102,7 +102,7 @@ impl Known {
         })
     }
 
-    /// Records whose writes are in the log, and nobody was told so.
+    /// Returns the records whose writes are in the log without an acknowledgement.
     pub fn recovered(&self) -> Bounds {
         self.records(|survived, reached| match reached {
             Reached::Written if survived => Some(true),
@@ -111,8 +111,8 @@ impl Known {
         })
     }
 
-    /// `of` says of each write, from whether it survived and how far it came, whether it is one of them: for certain,
-    /// possibly, or not.
+    /// Collects records: `of` says of each write, from whether it survived and the stage that it reached, whether its
+    /// record belongs there: for certain (`true`), possibly (`false`), or not (`None`).
     fn records(&self, of: impl Fn(bool, Reached) -> Option<bool>) -> Bounds {
         let mut bounds = Bounds::default();
         for life in &self.lives {
@@ -131,7 +131,7 @@ impl Life {
     fn note(&mut self, line: &Value) {
         match line["kind"].as_str() {
             Some("written") => {
-                // What the testbed asks of a node before it counts as ready is no record.
+                // A key that the testbed asks for before a node counts as ready is no record.
                 if let Some(record) = line["key"].as_str().and_then(|key| key.parse().ok()) {
                     let before =
                         self.writes.insert(number_at(line, "more"), (record, Reached::Written));
@@ -155,7 +155,7 @@ impl Life {
         }
     }
 
-    /// The log had just what was synced, with the sync that was under way or without it.
+    /// Returns true if the log had just what was synced, with the sync that was under way or without it.
     pub fn kept_what_was_synced(&self) -> bool {
         self.survived == Some(self.synced) || self.survived == Some(self.syncing)
     }

@@ -1,5 +1,5 @@
-//! What a cut of power takes of acknowledged writes: of `sim`, whose truth is known, just what it had not
-//! synced; of Redis what its setting says. docs/TRUTH.md, docs/FAULTS.md.
+//! Power cuts and acknowledged writes: of `sim`, whose truth is known, a cut takes just what it had not synced; of
+//! Redis what its setting says. docs/TRUTH.md, docs/FAULTS.md.
 
 mod known;
 mod own_parts;
@@ -15,18 +15,18 @@ use kvdyno_core::suite::builtin;
 use serde_json::Value;
 use xtask::durability::{CutRow, cut_off};
 
-/// Some records are there.
+/// Makes a suite that loads some records.
 fn loaded() -> Suite {
     let suite = Suite::of(200).set("clients", 4);
     suite.line("key = { form = \"decimal\", length = 16 }").load()
 }
 
-/// Inserts at this rate, with a cut every second or so: each time the node comes back after 100 ms.
+/// Makes inserts at this rate, with a cut every second or so: each time the node comes back after 100 ms.
 fn cuts(rate: &str, seconds: u32) -> Suite {
     cuts_after(loaded(), rate, seconds)
 }
 
-/// The same after other phases.
+/// Makes the same after other phases.
 fn cuts_after(before: Suite, rate: &str, seconds: u32) -> Suite {
     let cut = before.phase("cut", "insert").set("rate", rate);
     let cut = cut.set("duration", format!("{seconds}s"));
@@ -34,7 +34,7 @@ fn cuts_after(before: Suite, rate: &str, seconds: u32) -> Suite {
     cut.set("repair", "100ms").set("every", "1s")
 }
 
-/// As many cuts as fit into this time, one soon after the other, on a disk that loses so much.
+/// Makes as many cuts as fit into this time, one soon after the other, on a disk that loses so much.
 fn many_cuts(rate: &str, seconds: u32, lose: &str) -> Suite {
     let cut = loaded().phase("cut", "insert").set("rate", rate);
     let cut = cut.set("duration", format!("{seconds}s"));
@@ -42,8 +42,8 @@ fn many_cuts(rate: &str, seconds: u32, lose: &str) -> Suite {
     cut.set("at", "400ms").set("spread", "100ms").set("repair", "50ms").set("every", "350ms")
 }
 
-/// Runs again until so many cuts were made, or as many as `KVDYNO_POWER_CUTS` says, then in longer runs; `one` makes a run
-/// of so many seconds and tells its cuts. How many there were.
+/// Runs again until so many cuts were made, or as many as `KVDYNO_POWER_CUTS` says, then in longer runs; `one` makes
+/// a run of so many seconds and returns its cuts. Returns the number of cuts.
 fn until_cut(enough: usize, seconds: u32, mut one: impl FnMut(u32) -> usize) -> usize {
     let by_hand = std::env::var("KVDYNO_POWER_CUTS").ok().and_then(|cuts| cuts.parse().ok());
     let (enough, seconds) = by_hand.map_or((enough, seconds), |cuts| (cuts, 25));
@@ -54,7 +54,7 @@ fn until_cut(enough: usize, seconds: u32, mut one: impl FnMut(u32) -> usize) -> 
     cuts
 }
 
-/// What one run on a testbed showed.
+/// Result of one run on a testbed.
 struct Cut {
     outcome: Outcome,
     writes: Value,
@@ -90,7 +90,7 @@ fn run(bench: &Bench, suite: &Suite, testbed: &str) -> Cut {
     Cut { outcome, writes, cuts, timed_out }
 }
 
-/// What it said, without the ends of lines.
+/// Returns the output without the ends of lines.
 fn flowing(outcome: &Outcome) -> String {
     outcome.stdout.split_whitespace().collect::<Vec<&str>>().join(" ")
 }
@@ -100,7 +100,7 @@ impl Cut {
         number_at(&self.writes, "lost")
     }
 
-    /// Nothing is wrong but losses.
+    /// Asserts that nothing is wrong but losses.
     fn only_lost(&self) {
         self.outcome.only("lost");
         assert_eq!(self.lost(), self.outcome.named("lost") as u64, "{}", self.outcome.stdout);
@@ -116,9 +116,9 @@ fn sim(truth: &Path, more: &str) -> String {
     format!("sim:1?takeover=200ms&log=disk&disk=ext4&truth={}{more}", truth.display())
 }
 
-/// What kvdyno says of the acknowledged writes is what the node knows, record by record. A cut may come between an answer
-/// and the node's note that it was sent: such a write is in question. So is one that was answered after the client had given
-/// up, as happens on a disk that takes seconds to sync. No other is.
+/// Asserts that kvdyno's account of the acknowledged writes is what the node knows, record by record. A cut may come
+/// between an answer and the node's note that it was sent: such a write is in question. So is a write that was
+/// answered after the client had given up, as happens on a disk that takes seconds to sync. No other is.
 fn agrees(cut: &Cut, known: &Known) -> usize {
     assert_eq!(known.cuts().count(), cut.cuts);
     let acknowledged = known.acknowledged().certain.len() as u64;
@@ -153,12 +153,13 @@ fn a_log_that_is_synced_at_each_tenth_write_loses_exactly_what_came_after_the_la
     assert!(known.cuts().all(|life| life.survived >= Some(life.synced)), "{known:?}");
     let exact = known.cuts().filter(|life| life.kept_what_was_synced()).count();
     assert!(2 * exact >= cut.cuts, "{exact} of {} cuts: {known:?}", cut.cuts);
-    // It does not say that it syncs each write: what it loses is told, and breaks nothing. A build of the tests is INVALID.
+    // It does not say that it syncs each write: what it loses is told, and breaks no promise. A build of the tests is
+    // INVALID.
     assert_eq!(cut.outcome.code, 2, "{}", cut.outcome.stdout);
 }
 
-/// On a disk that forgets all that was not flushed the kernel saves nothing: of each cut just what came after the last
-/// sync is gone, and told.
+/// On a disk that forgets all that was not flushed the kernel saves nothing: each cut takes just what came after the
+/// last sync, and that is told.
 #[test]
 fn of_many_cuts_each_takes_exactly_what_came_after_the_last_sync() {
     let (mut lost, mut acknowledged) = (0, 0);
@@ -179,7 +180,7 @@ fn of_many_cuts_each_takes_exactly_what_came_after_the_last_sync() {
     assert!(lost > 0);
 }
 
-/// A store that syncs before it answers loses nothing, whatever of the rest the disk loses; nor does it break.
+/// A store that syncs before it answers loses nothing, whatever else the disk loses; nor does it break.
 #[test]
 fn a_store_that_syncs_properly_is_never_accused_whatever_the_disk_loses() {
     for (lose, words) in [
@@ -235,8 +236,9 @@ fn at_full_load_nearly_every_cut_has_something_to_tear() {
     }
 }
 
-/// LMDB without syncs keeps its own order of writes in memory alone. A disk that keeps some of them and others not
-/// leaves a tree that leads nowhere: it does not come back, or tells wrong things, and it is said which.
+/// LMDB without syncs keeps its own order of writes in memory alone. A disk that keeps some of them and not others
+/// leaves a tree that leads nowhere: the store does not come back, or returns wrong values, and the result says
+/// which.
 #[test]
 fn lmdb_without_syncs_breaks_on_a_disk_that_loses_some() {
     let bench = Bench::new();
@@ -258,7 +260,7 @@ fn lmdb_without_syncs_breaks_on_a_disk_that_loses_some() {
             "{error}"
         );
         assert!(outcome.stdout.contains("start again engine-1"), "{}", told());
-        // By its kind, not by its words; and the last cut that was done left the node dark.
+        // Judged by the kind of the failure, not by its words; and the last cut that was done left the node dark.
         let is_ended = failed.is_some_and(|fault| fault["failure"] == "process-ended");
         assert_eq!(is_ended, error.contains("engine-1 ended at once"), "{failed:?}");
         let last = faults.iter().rfind(|fault| fault["dark"].is_object()).expect("a cut");
@@ -268,7 +270,7 @@ fn lmdb_without_syncs_breaks_on_a_disk_that_loses_some() {
     assert_ne!(outcome.code, 0);
 }
 
-/// A built-in suite with an eighth of its times.
+/// Returns a built-in suite with an eighth of its times.
 fn in_short(bench: &Bench, name: &str) -> String {
     let text = builtin(name).expect("a built-in suite").text;
     let short = |line: &str| {
@@ -287,7 +289,7 @@ fn in_short(bench: &Bench, name: &str) -> String {
     path.display().to_string()
 }
 
-/// No phase of theirs ends the run of a store that lives through it.
+/// No phase of these suites ends the run of a store that lives through it.
 #[test]
 fn the_suites_of_disks_that_misbehave_come_to_their_end() {
     let bench = Bench::new();
@@ -309,8 +311,8 @@ fn the_suites_of_disks_that_misbehave_come_to_their_end() {
         done.dedup();
         assert_eq!(done, harms, "{}", told());
         assert_eq!(outcome.result["runs"][0]["status"]["state"], "complete", "{}", told());
-        // LMDB has no checksums: what rots may be handed on, which is a finding. Else a claim may stay open, if one
-        // cut needs what another writes.
+        // LMDB has no checksums: it may hand on what rots, which is a finding. Else a claim may stay open, if one cut
+        // needs what another writes.
         let rotten = outcome.anomalies.iter().all(|anomaly| anomaly["kind"] == "corrupt");
         match outcome.anomalies.is_empty() {
             true => assert!(matches!(outcome.code, 0 | 2), "{}", told()),
@@ -319,8 +321,8 @@ fn the_suites_of_disks_that_misbehave_come_to_their_end() {
     }
 }
 
-/// Redis refuses an append-only file whose end ext4 could not write, which is so most of the times. That is a finding
-/// of the run: it is no store that cannot be reached, and what came before is kept and judged.
+/// Redis refuses an append-only file whose end ext4 could not write, which happens most times. That is a finding of
+/// the run: the store is not unreachable, and what came before is kept and judged.
 #[test]
 fn a_store_that_does_not_come_back_is_a_finding() {
     let bench = Bench::new();
@@ -366,8 +368,8 @@ fn a_store_that_answers_before_it_syncs_is_caught() {
     assert!(told.contains(&refuted), "{told}");
 }
 
-/// What was lost is looked for after each cut, so that it is known where the node never comes back and nobody can read
-/// anything at the end.
+/// Losses are looked for after each cut, so that they are known if the node never comes back and nothing can be read
+/// at the end.
 #[test]
 fn losses_are_known_of_a_store_that_does_not_start_again() {
     let bench = Bench::new();
@@ -395,8 +397,8 @@ fn losses_are_known_of_a_store_that_does_not_start_again() {
     assert!(text.contains("refuted by this run: "), "{text}");
 }
 
-/// Nor is it kept from being shown by what phases before wrote over, as those of `standard-2` do: the inserts of the phase
-/// with the cuts are accounted for by themselves.
+/// Writes of earlier phases over the same records, as those of `standard-2`, do not hide it either: the inserts of
+/// the phase with the cuts are accounted for by themselves.
 #[test]
 fn a_store_that_syncs_each_write_is_not_accused_and_its_promise_is_shown() {
     for (disk, overwrites) in [("ext4", true), ("xfs", false)] {
@@ -412,7 +414,7 @@ fn a_store_that_syncs_each_write_is_not_accused_and_its_promise_is_shown() {
         let writes = &outcome.phase("cut")["writes"];
         assert_eq!((number_at(writes, "lost"), &writes["exact"]), (0, &Value::from(!overwrites)));
         let own = number_at(&writes["inserts"], "acknowledged");
-        // How many depends on how fast the machine brings the node back.
+        // The number depends on how fast the machine brings the node back.
         assert!(own > 100 && number_at(&writes["inserts"], "lost") == 0, "{writes}");
         let of = if overwrites { own } else { number_at(writes, "acknowledged") };
         let shown = format!(" cuts of power, 0 of {} acknowledged writes lost", grouped(of));
@@ -423,8 +425,9 @@ fn a_store_that_syncs_each_write_is_not_accused_and_its_promise_is_shown() {
     }
 }
 
-/// Four rows of docs/DURABILITY.md, as `cargo xtask durability` makes them, with three cuts each. `always` loses nothing;
-/// `everysec` what the last second or two wrote; `none` all that the kernel had not written out by itself.
+/// Four rows of docs/DURABILITY.md, as `cargo xtask durability` makes them, with three cuts each. `always` loses
+/// nothing; `everysec` what was written in the last second or two; `none` all that the kernel had not written out by
+/// itself.
 #[test]
 fn four_rows_of_the_table_come_out_as_the_settings_say() {
     let bench = Bench::new();
@@ -469,7 +472,7 @@ fn a_rack_of_nodes_with_a_network_of_their_own_goes_dark_at_one_moment() {
     assert_ne!(power[0]["node"], power[1]["node"]);
     assert_eq!(power[0]["began_ns"], power[1]["began_ns"]);
     assert!(power[0]["used"].as_str().expect("means").contains("; links down"), "{}", power[0]);
-    // Nobody told the clients: they waited, and no connection was refused or reset meanwhile.
+    // Nothing told the clients: they waited, and no connection was refused or reset meanwhile.
     let errors = phase["errors"].as_array().expect("errors");
     let during = number_at(power[0], "ended_ns")..number_at(back[0], "began_ns");
     for error in errors {
@@ -491,7 +494,7 @@ fn sqlite(bench: &Bench) -> String {
     library
 }
 
-/// Each engine at what its URL says of a cut of power; and what is measured so says what it is of.
+/// Each engine is run at the durability of its URL; and its result says what it is of.
 #[test]
 fn a_served_engine_keeps_what_it_promises_when_its_power_is_cut() {
     let lost = |words: &str| {
@@ -524,7 +527,7 @@ fn a_served_engine_keeps_what_it_promises_when_its_power_is_cut() {
     let library = sqlite(&bench);
     let (name, level, checked, gone, acknowledged) =
         lost(&format!("engine:plugin?library={library}&durability=power"));
-    // It says so of itself.
+    // It declares that itself.
     assert_eq!((name, level, checked), ("sqlite".into(), "power-loss".into(), false.into()));
     assert!(gone == 0 && acknowledged > 100, "sqlite: {gone} of {acknowledged}");
     let (_, level, _, lost, acknowledged) = lost("engine:fjall?durability=process");

@@ -7,7 +7,7 @@ use kvdyno_testbed::Deployment;
 use crate::suites::run;
 use crate::support::{Bench, number_at};
 
-/// The suite `cache` in small. What earlier tests have left in the store is replaced.
+/// Runs the suite `cache` in small. What earlier tests have left in the store is replaced.
 pub fn assert_cache(cache: &str, store: &str, clients: &str) {
     let url = format!("cache({cache}, {store})");
     let size = ["--scale", "0.01", "--requests", "1000", "--clients", clients];
@@ -20,8 +20,8 @@ pub fn assert_cache(cache: &str, store: &str, clients: &str) {
     }
 }
 
-/// Few records and many writers: again and again a get that missed puts into the cache what was
-/// written over meanwhile, and there it stays.
+/// Suite of few records and many writers: again and again a get that missed puts into the cache what was written over
+/// meanwhile, and there it stays.
 const RACES: &str = r#"
 records = 20
 clients = 32
@@ -35,7 +35,7 @@ mix = { get = 50, update = 50 }
 requests = 8000
 "#;
 
-/// What is older than declared is named, and what is not is counted and legal.
+/// Asserts that a value older than declared is named, and that a younger old value is counted and legal.
 pub fn assert_staleness_is_held(cache: &str, store: &str) {
     let bench = Bench::new();
     let suite = bench.suite(RACES);
@@ -45,7 +45,7 @@ pub fn assert_staleness_is_held(cache: &str, store: &str) {
     };
     let too_little = run("&staleness=1ms");
     let (stale, lost) = (too_little.named("stale"), too_little.named("lost"));
-    // What is old and still there when the load is over is named lost.
+    // An old value that is still there when the load is over is named lost.
     assert!(stale > 0, "{}{}", too_little.stdout, too_little.stderr);
     assert_eq!(stale + lost, too_little.anomalies.len());
     assert_eq!(too_little.code, 1);
@@ -59,14 +59,14 @@ pub fn assert_staleness_is_held(cache: &str, store: &str) {
     assert!(number_at(&truly.result["runs"][0]["phases"][1], "started_operations") == 8_000);
 }
 
-/// Memcached before a store that is up.
+/// Runs Memcached before a store that is up.
 pub fn behind_memcached(store: &str) {
     let cache = MemcachedServer::start(MemcachedSettings::default()).unwrap();
     assert_cache(&cache.url(), store, "16");
     assert_staleness_is_held(&cache.url(), store);
 }
 
-/// A cache that is up before FerretDB, whose writers wait for each other.
+/// Runs a cache that is up before FerretDB, whose writers wait for each other.
 pub fn before_ferretdb(cache: &str) {
     let store = Deployment::up("mongodb").unwrap();
     assert_cache(cache, &format!("{}?timeout=1m", store.url()), "8");

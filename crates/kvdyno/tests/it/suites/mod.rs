@@ -1,4 +1,4 @@
-//! Runs a suite by the command itself, as a user does, and holds what every good run has in common.
+//! Runs a suite by the command itself, as a user does, and checks what every good run has in common.
 
 #[cfg(all(feature = "server-tests", feature = "cassandra", feature = "mongodb", feature = "etcd"))]
 mod caches;
@@ -14,13 +14,13 @@ use crate::support::{Scratch, is_excused};
 
 /// A run that has ended.
 pub struct Finished {
-    /// What it printed.
+    /// Output of the run.
     pub printed: String,
     result: Value,
 }
 
-/// Runs `suite` against `store` and checks that it ended as it deserves: every phase to its end,
-/// every read judged and right, no operation failed, and the verdict's exit code.
+/// Runs `suite` against `store` and checks that it ended as it deserves: every phase to its end, every read judged
+/// and right, no operation failed, and the verdict's exit code.
 #[track_caller]
 pub fn run(suite: &str, store: &str, options: &[&str]) -> Finished {
     let scratch = Scratch::new();
@@ -51,8 +51,8 @@ pub fn run(suite: &str, store: &str, options: &[&str]) -> Finished {
     Finished { printed: ended.out, result }
 }
 
-/// The exit code for a verdict. Only the build and a busy machine may make it invalid: nothing that
-/// the suite or the store is to blame for.
+/// Returns the exit code for a verdict. Only the build and a busy machine may make it invalid: nothing that the suite
+/// or the store is to blame for.
 fn deserved(verdict: &Value, told: &str) -> i32 {
     let reasons = verdict["reasons"].as_array().unwrap();
     let invalid: Vec<&str> = reasons
@@ -68,17 +68,17 @@ fn deserved(verdict: &Value, told: &str) -> i32 {
 }
 
 impl Finished {
-    /// The phases in order.
+    /// Returns the phases in order.
     pub fn phases(&self) -> &[Value] {
         self.result["runs"][0]["phases"].as_array().unwrap()
     }
 
-    /// Names of all phases, warm-ups and added ones too.
+    /// Returns the names of all phases, warm-ups and added ones too.
     pub fn names(&self) -> Vec<&str> {
         self.phases().iter().map(|phase| phase["name"].as_str().unwrap()).collect()
     }
 
-    /// Operations that succeeded in the phase of this name, by kind.
+    /// Returns the operations that succeeded in the phase of this name, by kind.
     #[track_caller]
     pub fn done(&self, name: &str) -> Vec<(&str, u64)> {
         let phase = self.phases().iter().find(|phase| phase["name"] == name).expect(name);
@@ -86,7 +86,7 @@ impl Finished {
         series.map(|s| (s["kind"].as_str().unwrap(), s["ok"].as_u64().unwrap())).collect()
     }
 
-    /// The run is stamped as scaled, in the table and in the verdict, and shows no published figure.
+    /// Asserts that the run is marked as scaled, in the table and in the verdict, and shows no published figure.
     #[track_caller]
     pub fn assert_not_comparable(&self) {
         assert!(self.printed.contains(": not comparable with the published figures"));

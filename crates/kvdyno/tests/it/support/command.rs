@@ -13,13 +13,13 @@ use tempfile::TempDir;
 
 /// Longest that a command of these tests may take on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(300);
-/// Between two looks at something awaited.
+/// Pause between two looks at something awaited.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Where the command is. This is the only place that says so (a house rule).
+/// Path of the command. This is the only place that says so (a house rule).
 pub const KVDYNO: &str = env!("CARGO_BIN_EXE_kvdyno");
 
-/// The command, with arguments that hold no space.
+/// Makes the command, with arguments that hold no space.
 pub fn kvdyno(arguments: &str) -> Command {
     let mut command = Command::new(KVDYNO);
     command.args(arguments.split_ascii_whitespace());
@@ -48,24 +48,24 @@ pub struct Running {
 /// A command that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// How.
+    /// Exit status.
     pub status: ExitStatus,
     /// Standard output.
     pub out: String,
     /// Standard error.
     pub err: String,
-    /// How long it took.
+    /// Time that it took.
     pub took: Duration,
     folder: PathBuf,
 }
 
 impl Scratch {
-    /// An empty folder.
+    /// Makes an empty folder.
     pub fn new() -> Scratch {
         Scratch(TempDir::new().expect("a temporary folder"))
     }
 
-    /// A path in it.
+    /// Returns a path in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
@@ -85,8 +85,8 @@ impl Scratch {
         self.spawn(kvdyno(arguments)).wait()
     }
 
-    /// Runs kvdyno here at a terminal (a pseudo terminal of util-linux's `script`), at which `answer` is
-    /// typed, unseen: it may come while a question is being shown. All that is shown is in `out`.
+    /// Runs kvdyno here at a terminal (a pseudo terminal of util-linux's `script`), at which `answer` is typed,
+    /// unseen: it may come while a question is being shown. `out` has all that is shown.
     pub fn at_a_terminal(&self, arguments: &str, answer: &str) -> Ended {
         let line = format!("stty -echo; exec {KVDYNO} {arguments}");
         self.write(".typed", answer);
@@ -105,8 +105,8 @@ impl Scratch {
         self.spawn(command)
     }
 
-    /// Starts a line of the shell where the folder `disk` is a disk of `size` in memory, which goes with
-    /// the process and is seen by nobody else. None where the system does not allow that.
+    /// Starts a line of the shell in which the folder `disk` is a disk of `size` in memory. The disk goes with the
+    /// process, and no other process sees it. `None` if the system does not allow that.
     pub fn on_small_disk(&self, size: &str, line: &str) -> Option<Running> {
         fs::create_dir_all(self.path("disk")).expect("the scratch folder can be written");
         let inside = |line: &str| {
@@ -146,7 +146,7 @@ impl Scratch {
         Running { child, started: Instant::now(), out, err }
     }
 
-    /// The `result.json` of a result folder.
+    /// Reads the `result.json` of a result folder.
     pub fn result(&self, folder: &str) -> Value {
         let path = self.path(folder).join("result.json");
         let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -161,12 +161,12 @@ impl Running {
         assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
     }
 
-    /// Number of its process.
+    /// Returns the number of its process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether it still runs.
+    /// Returns true if it still runs.
     pub fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("the child can be asked").is_none()
     }
@@ -180,7 +180,7 @@ impl Running {
         }
     }
 
-    /// What it has said so far.
+    /// Returns its output so far.
     pub fn said(&self) -> String {
         let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
         format!("{}{}", read(&self.out), read(&self.err))
@@ -215,26 +215,26 @@ impl Drop for Running {
     }
 }
 
-/// Whether this reason may make a result invalid that a test asked for: a build without optimisation says so by design,
-/// and a machine that others share may be disturbed, or leave kvdyno without a processor.
+/// Returns true if this reason may make invalid a result that a test asked for: a build without optimisation says so
+/// by design, and a machine that others share may be disturbed, or leave kvdyno without a processor.
 pub fn is_excused(reason: &str) -> bool {
     ["debug-build", "disturbed", "client-stalled"].contains(&reason)
 }
 
 impl Ended {
-    /// The exit code; −1 if a signal ended it.
+    /// Returns the exit code; −1 if a signal ended it.
     pub fn code(&self) -> i32 {
         self.status.code().unwrap_or(-1)
     }
 
-    /// It ended with `code`.
+    /// Asserts that it ended with `code`.
     #[track_caller]
     pub fn expect(self, code: i32) -> Ended {
         assert_eq!(self.code(), code, "signal {:?}\n{self:#?}", self.status.signal());
         self
     }
 
-    /// It did all it was asked to.
+    /// Asserts that it did all that it was asked to.
     #[track_caller]
     pub fn expect_done(self) -> Ended {
         let reasons = self.invalid_reasons();
@@ -243,7 +243,7 @@ impl Ended {
         self.expect(if cfg!(debug_assertions) || !reasons.is_empty() { 2 } else { 0 })
     }
 
-    /// Names of the reasons that make the result invalid whose report it named.
+    /// Returns the names of the reasons that make invalid the result whose report it named.
     fn invalid_reasons(&self) -> Vec<String> {
         let named = self.out.lines().find_map(|line| line.trim_end().strip_prefix("Report: "));
         let Some(report) = named else { return Vec::new() };
@@ -257,8 +257,8 @@ impl Ended {
         invalid.map(|reason| reason["name"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// It ended with `code` and one line on standard error that holds all of `words`, and with
-    /// nothing on standard output.
+    /// Asserts that it ended with `code` and one line on standard error that holds all of `words`, and with nothing
+    /// on standard output.
     #[track_caller]
     pub fn expect_line(self, code: i32, words: &[&str]) -> Ended {
         let ended = self.expect(code);
@@ -269,7 +269,7 @@ impl Ended {
         ended.expect_words(words)
     }
 
-    /// Standard error holds all of `words`.
+    /// Asserts that standard error holds all of `words`.
     #[track_caller]
     pub fn expect_words(self, words: &[&str]) -> Ended {
         for word in words {

@@ -1,5 +1,5 @@
-//! Phases driven through the libraries, in this process: where a test needs two ledgers, or the
-//! agents of one load, over one and the same store.
+//! Phases driven through the libraries, in this process: for tests that need two ledgers, or the agents of one load,
+//! over one and the same store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,13 +20,13 @@ pub fn store(url: &str) -> Arc<dyn AnyStore> {
     kvdyno_stores::registry::open(url).unwrap().0
 }
 
-/// Records that the tests of this kind are about.
+/// Returns the dataset of these tests.
 pub fn dataset(capacity: u64, fields: u16) -> Dataset {
     let key = KeyModel { form: KeyForm::Hash, length: 16 };
     Dataset { id: 7, session: 1, key, fields, capacity }
 }
 
-/// Sequential over `records`, 40 bytes a field, closed.
+/// Makes a group: sequential over `records`, 40 bytes a field, closed.
 pub fn group(mix: &[(Kind, u16)], clients: u32, requests: u64, records: u64) -> GroupPlan {
     GroupPlan {
         clients,
@@ -37,7 +37,7 @@ pub fn group(mix: &[(Kind, u16)], clients: u32, requests: u64, records: u64) -> 
     }
 }
 
-/// Inserts `records` records into an empty store.
+/// Makes a group that inserts `records` records into an empty store.
 pub fn load(records: u64) -> GroupPlan {
     GroupPlan { insert_first: 0, ..group(&[(Kind::Insert, 1_000)], 2, records, 0) }
 }
@@ -46,26 +46,26 @@ pub fn phase(index: u16, groups: Vec<GroupPlan>) -> PhasePlan {
     PhasePlan::plain(index, &format!("phase-{index}"), groups, Duration::from_secs(120))
 }
 
-/// One ledger over a store: what one run of kvdyno knows.
+/// One ledger over a store, as one run of kvdyno has it.
 pub struct Run {
     store: Arc<dyn AnyStore>,
     context: StoreContext,
 }
 
 impl Run {
-    /// `initial` is what the run takes to be there before it.
+    /// Makes a run; `initial` is what it takes to be there before it.
     pub fn new(store: &Arc<dyn AnyStore>, dataset: Dataset, initial: Initial) -> Run {
         Run::part(store, dataset, initial, Part::WHOLE)
     }
 
-    /// A run that takes fields to be written together, and knows of no record yet.
+    /// Makes a run that takes fields to be written together, and knows of no record yet.
     pub fn together(store: &Arc<dyn AnyStore>, dataset: Dataset) -> Run {
         let mut run = Run::new(store, dataset, Initial::Unjudged);
         run.context.fields_apart = false;
         run
     }
 
-    /// What one agent of a load knows.
+    /// Makes one agent's part of a load.
     pub fn part(store: &Arc<dyn AnyStore>, dataset: Dataset, initial: Initial, part: Part) -> Run {
         let profile = store.ask_profile().unwrap();
         let ledger = Ledger::new(LedgerConfig {
@@ -112,19 +112,19 @@ impl Observer for Unobserved {
     fn progress(&mut self, _: &Progress) {}
 }
 
-/// Operations of a phase that ended in success.
+/// Returns the operations of a phase that ended in success.
 pub fn succeeded(measure: &PhaseMeasure) -> u64 {
     measure.series.iter().map(|(_, series)| series.ok).sum()
 }
 
-/// Everything was judged, and right.
+/// Asserts that everything was judged, and right.
 pub fn is_clean(measure: &PhaseMeasure) {
     assert!(measure.anomalies.is_empty(), "{:?}", measure.anomalies[0]);
     assert_eq!((measure.tally.illegal(), measure.tally.unknown), (0, 0));
     assert_eq!(measure.tally.judged + measure.tally.stamp_only, measure.tally.reads);
 }
 
-/// Number of anomalies of a kind.
+/// Returns the number of anomalies of a kind.
 pub fn named(measure: &PhaseMeasure, kind: AnomalyKind) -> u64 {
     measure.tally.of(kind)
 }

@@ -18,30 +18,30 @@ use serde_json::Value;
 /// Phase, group and number of an operation.
 pub type Id = (u64, u64, u64);
 
-/// Reads that kvdyno makes for itself, to look again at suspects, have this client group.
+/// Client group of the reads that kvdyno makes for itself, to look again at suspects.
 const RECHECK_GROUP: u64 = u16::MAX as u64;
-/// Looking for existing records is no phase of the plan; it has this number.
+/// Phase number of the look for existing records, which is no phase of the plan.
 const PROBE_PHASE: u64 = u16::MAX as u64;
 
 /// A folder for one test.
 pub struct Bench {
-    /// Where the command runs.
+    /// Folder in which the command runs.
     pub scratch: Scratch,
 }
 
-/// What one run left behind.
+/// Output and files of one run.
 pub struct Outcome {
     /// Exit code.
     pub code: i32,
-    /// All that it said on standard error.
+    /// Its standard error.
     pub stderr: String,
-    /// All that it said on standard output.
+    /// Its standard output.
     pub stdout: String,
-    /// `result.json`.
+    /// Its `result.json`.
     pub result: Value,
-    /// `anomalies.jsonl`.
+    /// Its `anomalies.jsonl`.
     pub anomalies: Vec<Value>,
-    /// The log of `sim:`, without what befell the probe for existing records and second looks.
+    /// The log of `sim:`, without entries of the probe for existing records and of second looks.
     pub log: Vec<Value>,
 }
 
@@ -54,7 +54,7 @@ impl Bench {
         self.scratch.path(name)
     }
 
-    /// Writes a suite file; gives its path.
+    /// Writes a suite file. Returns its path.
     pub fn suite(&self, suite: impl Display) -> String {
         let path = self.path("suite.toml");
         suite::write(&path, suite);
@@ -89,7 +89,7 @@ impl Bench {
         }
     }
 
-    /// The first run's result as `name` is to show it.
+    /// Returns the first run's result as `name` is to show it.
     pub fn report(&self, name: &str) -> String {
         self.scratch.run(&["report", "out-0", "-o", name]).expect(0);
         std::fs::read_to_string(self.path(name)).unwrap()
@@ -105,7 +105,7 @@ pub fn number_at(value: &Value, key: &str) -> u64 {
     value[key].as_u64().unwrap_or_else(|| panic!("no number {key} in {value}"))
 }
 
-/// A number as kvdyno prints it: 12,345.
+/// Formats a number as kvdyno prints it: 12,345.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let from_end = |at: usize| digits.len() - at;
@@ -115,7 +115,7 @@ pub fn grouped(number: u64) -> String {
     parts.collect()
 }
 
-/// What kvdyno named is what `sim:` logged, no more and no less.
+/// Asserts that kvdyno named what `sim:` logged, no more and no less.
 pub fn same(named: &BTreeSet<Id>, logged: &BTreeSet<Id>) {
     let missed: Vec<_> = logged.difference(named).take(5).collect();
     let wrong: Vec<_> = named.difference(logged).take(5).collect();
@@ -127,7 +127,7 @@ pub fn same(named: &BTreeSet<Id>, logged: &BTreeSet<Id>) {
 }
 
 impl Outcome {
-    /// Ids that `sim:` logged as `kind`, which must not be none: else the test would prove nothing.
+    /// Returns the ids that `sim:` logged as `kind`; there must be some: else the test would prove nothing.
     pub fn logged(&self, kind: &str) -> BTreeSet<Id> {
         let of_kind = self.log.iter().filter(|entry| entry["kind"] == kind);
         let ids: BTreeSet<Id> = of_kind
@@ -138,7 +138,7 @@ impl Outcome {
         ids
     }
 
-    /// Reads that kvdyno named as `kind`.
+    /// Returns the reads that kvdyno named as `kind`.
     pub fn readers(&self, kind: &str) -> BTreeSet<Id> {
         let of_kind = self.anomalies.iter().filter(|anomaly| anomaly["kind"] == kind);
         of_kind
@@ -146,7 +146,7 @@ impl Outcome {
             .collect()
     }
 
-    /// Writers of what kvdyno named as `kind`; all of them must be known.
+    /// Returns the writers of what kvdyno named as `kind`; all of them must be known.
     pub fn writers(&self, kind: &str) -> BTreeSet<Id> {
         let of_kind = self.anomalies.iter().filter(|anomaly| anomaly["kind"] == kind);
         let id = |anomaly: &Value| {
@@ -158,18 +158,18 @@ impl Outcome {
         of_kind.map(id).collect()
     }
 
-    /// Number of anomalies of a kind.
+    /// Returns the number of anomalies of a kind.
     pub fn named(&self, kind: &str) -> usize {
         self.anomalies.iter().filter(|anomaly| anomaly["kind"] == kind).count()
     }
 
-    /// All anomalies are of this kind.
+    /// Asserts that all anomalies are of this kind.
     pub fn only(&self, kind: &str) {
         let other = self.anomalies.iter().find(|anomaly| anomaly["kind"] != kind);
         assert!(other.is_none(), "not {kind}: {}", other.unwrap());
     }
 
-    /// The phases of the only store.
+    /// Returns the phases of the only store.
     pub fn phases(&self) -> &[Value] {
         self.result["runs"][0]["phases"].as_array().map_or(&[], Vec::as_slice)
     }
@@ -179,26 +179,26 @@ impl Outcome {
         found.unwrap_or_else(|| panic!("no phase {name}: {}", self.stderr))
     }
 
-    /// A figure of the verification, over all phases.
+    /// Returns a figure of the verification, over all phases.
     pub fn tally(&self, key: &str) -> u64 {
         let tallies = self.phases().iter().filter(|phase| !phase["tally"].is_null());
         tallies.map(|phase| number_at(&phase["tally"], key)).sum()
     }
 
-    /// A count of the series of a kind, over all phases; of all kinds if it is empty.
+    /// Returns a count of the series of a kind, over all phases; of all kinds if it is empty.
     pub fn count(&self, kind: &str, key: &str) -> u64 {
         let series = self.phases().iter().flat_map(|phase| phase["series"].as_array().unwrap());
         series.filter(|s| kind.is_empty() || s["kind"] == kind).map(|s| number_at(s, key)).sum()
     }
 
-    /// Errors of a class and certainty, over all phases.
+    /// Returns the errors of a class and certainty, over all phases.
     pub fn errors(&self, class: &str, certainty: &str) -> u64 {
         let errors = self.phases().iter().flat_map(|phase| phase["errors"].as_array().unwrap());
         let wanted = errors.filter(|e| e["class"] == class && e["certainty"] == certainty);
         wanted.map(|e| number_at(e, "count")).sum()
     }
 
-    /// The run was right in everything.
+    /// Asserts that the run was right in everything.
     pub fn is_clean(&self) {
         assert!(
             self.anomalies.is_empty(),
@@ -211,7 +211,7 @@ impl Outcome {
         self.is_no_failure();
     }
 
-    /// Nothing speaks against the store. 2: the measurement is short, or of a debug build.
+    /// Asserts that nothing speaks against the store. 2: the measurement is short, or of a debug build.
     pub fn is_no_failure(&self) {
         assert!(matches!(self.code, 0 | 2), "{}: {}{}", self.code, self.stderr, self.stdout);
     }

@@ -1,6 +1,6 @@
-//! Whether the text of an error says what to do next.
+//! Checks that the text of an error says what to do next.
 
-/// How a part of a text begins that says what to do.
+/// Words with which advice in a text begins.
 const ADVICE: [&str; 39] = [
     "`",
     "--",
@@ -43,11 +43,11 @@ const ADVICE: [&str; 39] = [
     "allow",
 ];
 
-/// Some part of the text, behind a stop or an `or`, says what to do.
+/// Returns true if some part of the text, behind a stop or an `or`, says what to do.
 pub fn says_what_to_do(text: &str) -> bool {
     let behind = ["; ", ": ", " or ", ", ", " must be", " and ", "("];
     let starts = behind.into_iter().flat_map(|stop| {
-        // Of `must be` the words themselves are the advice.
+        // With `must be` the words themselves are the advice.
         let after = if stop == " must be" { 1 } else { stop.len() };
         text.match_indices(stop).map(move |(at, _)| at + after)
     });

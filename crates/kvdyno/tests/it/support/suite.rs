@@ -4,7 +4,7 @@
 use std::fmt::{Debug, Display, Formatter, Result};
 use std::path::Path;
 
-/// What all suites of tests have: nothing is measured before what the test is about.
+/// Head of all suites of tests: nothing is measured before the test's own phases.
 const HEAD: &str = "name = \"proof\"\nwarmup = false\n";
 
 /// The text of a suite, without its head.
@@ -12,22 +12,22 @@ const HEAD: &str = "name = \"proof\"\nwarmup = false\n";
 pub struct Suite(String);
 
 impl Suite {
-    /// A suite over so many records.
+    /// Begins a suite over so many records.
     pub fn of(records: u64) -> Suite {
         Suite(String::new()).set("records", records)
     }
 
-    /// Each record inserted once, so that nothing hides a write that is gone.
+    /// Makes a suite that inserts each record once, so that nothing hides a write that is gone.
     pub fn inserts(records: u64) -> Suite {
         Suite::of(records).phase("insert", "insert").set("requests", "records")
     }
 
-    /// A key of what was begun last: the suite, a phase, a fault or a claim. Text is quoted.
+    /// Sets a key of what was begun last: the suite, a phase, a fault or a claim. Text is quoted.
     pub fn set(self, key: &str, value: impl Debug) -> Suite {
         self.line(&format!("{key} = {value:?}"))
     }
 
-    /// A line as it is, for values that are tables.
+    /// Adds a line as it is, for values that are tables.
     pub fn line(mut self, line: &str) -> Suite {
         self.0.push_str(line);
         self.0.push('\n');

@@ -1,4 +1,4 @@
-//! The lines of the shell that make each error happen, and what no line makes.
+//! The lines of the shell that make each error happen, and the errors that no line makes.
 
 /// Files that the lines name.
 pub const FILES: &[(&str, &str)] = &[
@@ -66,7 +66,7 @@ pub const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What makes the results that the lines name.
+/// Commands that make the results that the lines name.
 pub const BEFORE: &str = "\
     mkdir tmp empty broken old counts coded big foreign planless secret bin; mkdir -p taken/events.jsonl
     export TMPDIR=$PWD/tmp
@@ -86,7 +86,7 @@ pub const BEFORE: &str = "\
     mkdir trials; cp -r map trials/trial-1; echo '{}' > trials/trials.json
     chmod +x redis-server; mv redis-server bin";
 
-/// Exit code and line.
+/// Exit code and line of each case.
 pub const LINES: &[(i32, &str)] = &[
     (64, "kvdyno run --records lots --store map:"),
     (64, "kvdyno run --records 1k --value 3X --store map:"),
@@ -230,7 +230,7 @@ pub const LINES: &[(i32, &str)] = &[
     (64, "kvdyno testbed fault pause 1 --testbed nowhere"),
 ];
 
-/// What makes texts that no line here does, or why nothing can, and how they begin.
+/// Texts that no line here makes: the test that makes them, or why nothing can, and how they begin.
 pub const ELSEWHERE: &[(&str, &[&str])] = &[
     (
         "Only of a machine without the library, which tests have (the tests of stores/src/rocksdb/library.rs).",
