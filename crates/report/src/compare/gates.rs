@@ -1,5 +1,5 @@
-//! Conditions on a comparison: gates (`--fail-on`), which a release must not run into, and
-//! requirements (`--needs`), beside which a difference matters or not.
+//! Conditions on a comparison: gates (`--fail-on`), which a release must not run into, and requirements (`--needs`),
+//! which tell whether a difference matters.
 
 use kvdyno_core::evidence::{Evidence, EvidenceStatus};
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant, small};
@@ -12,15 +12,15 @@ use super::estimate::is_share;
 use super::figures::{self, is_compared};
 use super::source::CompareError;
 
-/// How a gate or a requirement came out.
+/// Outcome of a gate or a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// A gate: what it forbids is not there. A requirement: met.
+    /// The change that a gate forbids is not there, or a requirement is met.
     Passed,
-    /// A gate: what it forbids is shown. A requirement: not met.
+    /// The change that a gate forbids is shown, or a requirement is not met.
     Failed,
-    /// Too noisy to tell.
+    /// The figure is too noisy to tell.
     NotShown,
 }
 
@@ -36,47 +36,47 @@ impl Outcome {
         }
     }
 
-    /// Of a requirement that `holds` in a phase, or not, if that can be told; a gate is the requirement that what it
-    /// forbids is not there.
+    /// Returns the outcome of a requirement in a phase by whether it `holds`, if that can be told. A gate is the
+    /// requirement that the forbidden change is not there.
     fn of_requirement(phase: &PhaseComparison, holds: Option<bool>) -> Outcome {
         Outcome::of(Evidence::of_condition(Some(&phase.name), holds, 1, &[]).status())
     }
 }
 
-/// A gate in a phase.
+/// Outcome of a gate in a phase.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GateResult {
     /// The condition that must not come true.
     pub condition: String,
-    /// The phase.
+    /// Name of the phase.
     pub phase: String,
-    /// The sides.
+    /// Names of the sides: `second against first`.
     pub sides: String,
-    /// How it came out.
+    /// Outcome of the gate.
     pub outcome: Outcome,
-    /// The figures behind that, in a sentence without a stop.
+    /// Figures behind the outcome, in a sentence without a stop.
     pub text: String,
 }
 
-/// A requirement in a phase.
+/// Outcome of a requirement in a phase.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NeedResult {
     /// The condition that must hold.
     pub condition: String,
-    /// The phase.
+    /// Name of the phase.
     pub phase: String,
-    /// Whether the first side meets it.
+    /// Outcome for the first side.
     pub first: Outcome,
-    /// Whether the second side meets it.
+    /// Outcome for the second side.
     pub second: Outcome,
-    /// Both in words, in a sentence without a stop.
+    /// Both outcomes in words, in a sentence without a stop.
     pub text: String,
 }
 
-/// What a gate says of each phase that it is about.
+/// Judges a gate in each phase that it is about.
 ///
 /// # Errors
-/// [`CompareError`] if the condition cannot be asked, or is about nothing that is there.
+/// [`CompareError`] if the condition cannot be asked, or is about nothing in the comparison.
 pub fn gate(
     comparison: &Comparison,
     condition: &Condition,
@@ -115,10 +115,10 @@ pub fn gate(
     some(results, comparison, condition)
 }
 
-/// Whether each side meets a requirement, in each phase that it is about.
+/// Judges for each side whether it meets a requirement, in each phase that it is about.
 ///
 /// # Errors
-/// [`CompareError`] if the condition cannot be asked, or is about nothing that is there.
+/// [`CompareError`] if the condition cannot be asked, or is about nothing in the comparison.
 pub fn need(
     comparison: &Comparison,
     condition: &Condition,
@@ -157,7 +157,7 @@ pub(super) fn figure(condition: &Condition) -> &ConditionFigure {
     &condition.subject.figure
 }
 
-/// The phases that a condition is about.
+/// Returns the phases that a condition is about.
 pub(super) fn asked<'a>(
     comparison: &'a Comparison,
     condition: &Condition,
@@ -199,15 +199,15 @@ fn some<T>(
     Err(CompareError::NotThere { condition: condition.to_string(), known })
 }
 
-/// Returns true if a change beyond the bound is there: where the interval excludes no change, and the change is; `None` where it
-/// is too noisy to tell.
+/// Returns true if there is a change beyond the bound: the interval excludes no change, and the change itself is beyond
+/// the bound; `None` where the figure is too noisy to tell.
 fn by_change(condition: &Condition, difference: &Difference, bound: f64) -> Option<bool> {
     let holds = |change: f64| {
         condition.operator.holds(difference.less_first(change, condition.bound), bound)
     };
     match (difference.shown, difference.change) {
         (Shown::Better | Shown::Worse, Some(change)) if holds(change) => Some(true),
-        // No ratio: one side has no bound at all.
+        // There is no ratio: one side has no bound at all.
         (Shown::Worse, None) => {
             Some(difference.is_boundless() && condition.operator.holds(f64::INFINITY, bound))
         }
@@ -219,7 +219,7 @@ fn by_change(condition: &Condition, difference: &Difference, bound: f64) -> Opti
     }
 }
 
-/// The interval of the only figure of one side, in its own unit.
+/// Returns the interval of the only figure of one side, in its own unit.
 fn ends(figure: &ConditionFigure, both: &Both, side: usize) -> Option<(f64, f64)> {
     let (own, other) = match side {
         0 => (&both.first[0], &both.second[0]),
