@@ -1,5 +1,5 @@
-//! What a run leaves behind, as `result.json` holds it: enough to show it, to judge it and to do it
-//! again. Its shape is published as `docs/result.schema.json`.
+//! Result of a run, in the form of `result.json`: enough to show it, to judge it and to repeat it. Its shape is published
+//! as `docs/result.schema.json`.
 
 mod account;
 mod agent;
@@ -72,11 +72,11 @@ pub(crate) use phase::rate;
 /// Version of the shape of `result.json`; a reader refuses any other.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// A suite against one or several stores, one after the other.
+/// Result of a suite against one or several stores, one after the other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunResult {
-    /// [`SCHEMA_VERSION`].
+    /// Version of the shape, [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// The kvdyno that measured.
     pub kvdyno: Build,
@@ -89,90 +89,90 @@ pub struct RunResult {
     pub started: String,
     /// End; `None` while it runs or if it was killed.
     pub ended: Option<String>,
-    /// How far it came.
+    /// Status of the run.
     pub status: Status,
-    /// The machine that the load came from.
+    /// Machine that the load came from.
     pub host: Host,
-    /// Seed that keys, values and operations come from.
+    /// Seed from which keys, values and operations are drawn.
     pub seed: u64,
-    /// What was run.
+    /// Suite that was run.
     pub suite: SuiteResult,
-    /// Which repetition of the run this is, where there are several.
+    /// Number of this repetition, where there are several.
     pub trial: Option<TrialNumber>,
-    /// Stores of unequal durability or consistency are set against each other all the same.
+    /// True if stores of unequal durability or consistency are compared all the same.
     pub compare_unequal: bool,
-    /// What the servers cost, where the user stated prices.
+    /// Cost of the servers, where the user stated prices.
     pub cost: Option<CostResult>,
-    /// Each store's run, in order.
+    /// Run of each store, in order.
     pub runs: Vec<StoreRun>,
 }
 
-/// The kvdyno that measured.
+/// Build of the kvdyno that measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Build {
-    /// Its version.
+    /// Version of kvdyno.
     pub version: String,
-    /// What `git describe` said when it was built, where it was known.
+    /// Output of `git describe` at the build, where it was known.
     pub git: Option<String>,
-    /// Built without optimisation: its figures are worth nothing.
+    /// True if it was built without optimisation: its figures are worth nothing.
     pub debug: bool,
-    /// The Cargo profile that it was built by, such as `release` or `dist`, where it is known.
+    /// Cargo profile of the build, such as `release` or `dist`, where it is known.
     pub profile: Option<String>,
 }
 
-/// How far a run came.
+/// Status of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum Status {
-    /// It runs, or was killed while it ran.
+    /// The run goes on, or was killed.
     Running,
-    /// It came to its end.
+    /// The run came to its end.
     Complete,
-    /// The user stopped it.
+    /// The user stopped the run.
     Interrupted,
-    /// It could not go on.
+    /// The run could not go on.
     Failed {
-        /// Why.
+        /// Reason for the failure.
         message: String,
     },
 }
 
-/// Why a store's run did not come to its end.
+/// Cause for which a store's run did not come to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EndCause {
-    /// The suite or the command line asks for what cannot be done.
+    /// The suite or the command line asks for something that cannot be done.
     Usage,
     /// The store could not be reached, or was lost under load.
     StoreLost,
-    /// The store did not come back after what was done to it.
+    /// The store did not come back after a fault.
     NotBack,
     /// A phase reached its time limit.
     TimeLimit,
     /// An agent was lost.
     AgentLost,
-    /// A fault of kvdyno's own, or of the machine that it runs on.
+    /// kvdyno, or the machine that it runs on, failed.
     Internal,
 }
 
-/// What was run.
+/// Suite that was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SuiteResult {
-    /// Its name.
+    /// Name of the suite.
     pub name: String,
-    /// What it is, in a line.
+    /// Description of the suite, in one line.
     pub title: String,
     /// Share of the published size; `None` at full scale or if there is no published size.
     pub scale: Option<f64>,
-    /// Options that made it differ from the suite as it is defined.
+    /// Options by which the run differed from the suite as it is defined.
     pub changes: Vec<String>,
-    /// The result tells which criteria of a good benchmark the run met.
+    /// True if the result tells which criteria of a good benchmark the run met.
     pub scorecard: bool,
-    /// The whole plan, as the suite was resolved.
+    /// Whole plan, as the suite was resolved.
     pub plan: serde_json::Value,
 }
 
@@ -182,17 +182,17 @@ pub struct SuiteResult {
 pub struct TrialNumber {
     /// Number, from 1.
     pub number: u32,
-    /// How many there were to be.
+    /// Number of planned repetitions.
     pub of: u32,
 }
 
-/// The suite against one store.
+/// Run of the suite against one store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StoreRun {
-    /// The store and what it promises.
+    /// The store and its promises.
     pub store: StoreResult,
-    /// The throwaway deployment that it was, if it was one.
+    /// Testbed that the store ran on, if it ran on one.
     pub testbed: Option<TestbedResult>,
     /// How the run was conducted, as its options were resolved; `None` in results of earlier versions.
     #[serde(default)]
@@ -201,28 +201,28 @@ pub struct StoreRun {
     pub started: String,
     /// End; `None` while it runs or if it was killed.
     pub ended: Option<String>,
-    /// How far it came.
+    /// Status of the store's run.
     pub status: Status,
-    /// Why it did not come to its end; `None` if it did, was interrupted or runs.
+    /// Cause for which it did not come to its end; `None` if it did, was interrupted or still goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<EndCause>,
-    /// Which records there are.
+    /// Dataset of the run.
     #[cfg_attr(test, schemars(with = "Option<schema::DatasetSchema>"))]
     pub dataset: Option<Dataset>,
-    /// Whether the measurement may be believed; `None` until it is judged.
+    /// Verdict on the measurement; `None` until it is judged.
     pub verdict: Option<Verdict>,
-    /// What its figures leave open, one sentence each: what short values cannot show.
+    /// Limits of its figures, one sentence each, such as anomalies that short values cannot show.
     pub notes: Vec<String>,
-    /// What follows from agents having carried the load, one sentence each.
+    /// Consequences of agents having carried the load, one sentence each.
     #[serde(alias = "of_parts")]
     pub of_agents: Vec<String>,
-    /// How the suite's claims stand.
+    /// Results of the suite's claims.
     pub claims: Vec<ClaimResult>,
     /// Phases that ended, in order.
     pub phases: Vec<PhaseResult>,
     /// Phases of the plan that were left out.
     pub skipped: Vec<SkippedPhase>,
-    /// What searches for the highest rate found.
+    /// Results of searches for the highest rate.
     pub capacity: Vec<CapacityResult>,
     /// What the run has to say of everything that can be claimed of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -226,13 +226,13 @@ fn ends(figure: &ConditionFigure, both: &Both, side: usize) -> Option<(f64, f64)
         _ => (&both.second[0], &both.first[0]),
     };
     match figure {
-        // A count is what it is.
+        // A count has no margin.
         ConditionFigure::Errors => Some((both.failed[side] as f64, both.failed[side] as f64)),
         _ => interval(figure, own, other),
     }
 }
 
-/// Returns true if it holds for the whole interval, false if for nothing of it, else `None`.
+/// Returns true if the condition holds for the whole interval, false if for no part of it, else `None`.
 fn by_ends(operator: Operator, ends: Option<(f64, f64)>, bound: f64) -> Option<bool> {
     let (low, high) = ends?;
     let [low, high] = [low, high].map(|end| operator.holds(end, bound));
@@ -267,13 +267,13 @@ fn need_text(comparison: &Comparison, condition: &Condition, outcomes: [Outcome;
     }
 }
 
-/// Which operations a row is about, for people.
+/// Names the operations of a row, for people.
 #[must_use]
 pub fn operations_text(operations: &str) -> &str {
     if operations == Operations::All.name() { "all operations" } else { operations }
 }
 
-/// A difference in a sentence without a stop: `p99 12.1 ms → 13.0 ms: 1.07 × (1.02 to 1.13), slower`.
+/// Describes a difference in a sentence without a stop: `p99 12.1 ms → 13.0 ms: 1.07 × (1.02 to 1.13), slower`.
 #[must_use]
 pub fn sentence(difference: &Difference) -> String {
     let value = |value| value_text(difference, value);
@@ -287,7 +287,7 @@ pub fn sentence(difference: &Difference) -> String {
     )
 }
 
-/// A value of a figure in the unit that suits it.
+/// Formats a value of a figure in the unit that suits it.
 #[must_use]
 pub fn value_text(difference: &Difference, value: Option<f64>) -> String {
     let Some(value) = value else { return "without bound".to_owned() };
@@ -300,13 +300,13 @@ pub fn value_text(difference: &Difference, value: Option<f64>) -> String {
     }
 }
 
-/// The change with its interval, where there is one: `1.07 × (1.02 to 1.13)`.
+/// Formats the change with its interval, where there is one: `1.07 × (1.02 to 1.13)`.
 #[must_use]
 pub fn change_text(difference: &Difference) -> Option<String> {
     let change = difference.change?;
     let ends = difference.low.zip(difference.high);
     let (text, unit): (fn(f64) -> String, &str) = match is_share(&difference.kind) {
-        // A share changes by no more than all.
+        // A share changes by at most the whole.
         true => (|share| format!("{:+.3}", share.clamp(-1.0, 1.0) * 100.0), " % of operations"),
         false => (ratio_text, " ×"),
     };
@@ -316,8 +316,8 @@ pub fn change_text(difference: &Difference) -> Option<String> {
     })
 }
 
-/// Ratios near 1 with the digits in which they differ. Beyond a million an interval only tells that it
-/// has no bound on that side.
+/// Formats a ratio: near 1 with the digits in which it differs. Beyond a million, an end of an interval only tells that
+/// there is no bound on that side.
 fn ratio_text(ratio: f64) -> String {
     match ratio {
         near if (0.5..2.0).contains(&near) => format!("{near:.3}"),
@@ -327,7 +327,7 @@ fn ratio_text(ratio: f64) -> String {
     }
 }
 
-/// What a difference says of the second side, in words.
+/// Describes the difference from the second side's view, in words.
 #[must_use]
 pub fn words(difference: &Difference) -> String {
     let share = is_share(&difference.kind);
