@@ -224,7 +224,7 @@ pub struct StoreRun {
     pub skipped: Vec<SkippedPhase>,
     /// Results of searches for the highest rate.
     pub capacity: Vec<CapacityResult>,
-    /// What the run has to say of everything that can be claimed of it.
+    /// Evidence in the run for every claim that can be made about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(with = "Vec<schema::EvidenceSchema>"))]
     pub evidence: Vec<EvidenceResult>,
@@ -236,30 +236,30 @@ pub struct StoreRun {
 pub struct SkippedPhase {
     /// Name of the phase.
     pub name: String,
-    /// Why, in words that end a sentence.
+    /// Reason, in words that end a sentence.
     pub why: String,
 }
 
-/// A store and what it promises.
+/// A store and its promises.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StoreResult {
-    /// How it was reached, without passwords.
+    /// URL by which it was reached, without passwords.
     pub url: String,
     /// Name of the system.
     pub name: String,
     /// Version that the system names.
     pub version: Option<String>,
-    /// What an acknowledged write survives.
+    /// Failures that an acknowledged write survives.
     #[cfg_attr(test, schemars(with = "schema::PromiseSchema"))]
     pub durability: kvdyno_core::store::Promise<Durability>,
-    /// What a read may return.
+    /// Values that a read may return.
     #[cfg_attr(test, schemars(with = "schema::PromiseSchema"))]
     pub consistency: kvdyno_core::store::Promise<Consistency>,
-    /// What it can do.
+    /// Capabilities of the store.
     #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, bool>"))]
     pub capabilities: Capabilities,
-    /// How exactly records expire, ns.
+    /// Precision with which records expire, ns.
     pub ttl_precision_ns: u64,
     /// Longest time that a request may take, ns.
     pub timeout_ns: u64,
@@ -267,46 +267,46 @@ pub struct StoreResult {
     pub settings: Vec<(String, String)>,
 }
 
-/// Whether a measurement may be believed.
+/// Verdict on a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// The worst of the reasons' levels; valid if there is none.
     #[cfg_attr(test, schemars(with = "schema::LevelSchema"))]
     pub level: Level,
-    /// What speaks against it, and remarks, worst first.
+    /// Reasons against it, and remarks, worst first.
     pub reasons: Vec<Reason>,
 }
 
-/// What speaks against a measurement.
+/// A reason against a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reason {
     /// Short name, such as `client-limited`.
     pub name: String,
-    /// How bad it is; `valid` for a remark.
+    /// Severity; `valid` for a remark.
     #[cfg_attr(test, schemars(with = "schema::LevelSchema"))]
     pub level: Level,
     /// Name of the phase; `None` if it is about the whole run.
     pub phase: Option<String>,
-    /// What was measured.
+    /// Measured value.
     pub figure: Option<f64>,
-    /// Where suspicion begins.
+    /// Value at which suspicion begins.
     pub threshold: Option<f64>,
     /// Unit of both: `share` (1 is all), `count` or `seconds`.
     pub unit: String,
-    /// Who may have caused it: `store`, `client` (kvdyno), `machine`, `agents`, `faults`, `plan`, `user` or `unknown`; empty in
+    /// Cause of it: `store`, `client` (kvdyno), `machine`, `agents`, `faults`, `plan`, `user` or `unknown`; empty in
     /// results of versions that did not tell.
     #[serde(default)]
     pub cause: String,
-    /// What is wrong, in one sentence without a stop.
+    /// Problem, in one sentence without a stop.
     pub text: String,
-    /// What to do, in one sentence without a stop.
+    /// Advice, in one sentence without a stop.
     pub advice: String,
 }
 
 impl Build {
-    /// This build. `git` is what `git describe` said, where the caller knows it.
+    /// Describes this build. `git` is the output of `git describe`, where the caller knows it.
     #[must_use]
     pub fn current(git: Option<&str>) -> Build {
         Build {
@@ -319,7 +319,7 @@ impl Build {
 }
 
 impl Verdict {
-    /// The verdict that these reasons lead to.
+    /// Returns the verdict that follows from these reasons.
     #[must_use]
     pub fn of(mut reasons: Vec<Reason>) -> Verdict {
         reasons.sort_by_key(|reason| std::cmp::Reverse(reason.level));
@@ -353,7 +353,7 @@ impl From<&verdict::Finding> for Reason {
 }
 
 impl SuiteResult {
-    /// What a plan runs; the URLs of its stores are cleaned of passwords here.
+    /// Describes the suite of a plan; passwords are removed from the URLs of its stores here.
     #[must_use]
     pub fn new(plan: &Plan) -> SuiteResult {
         let stores = plan.stores.iter().map(|url| redact::redact(url)).collect();
@@ -364,14 +364,14 @@ impl SuiteResult {
             scale: plan.scale,
             changes: plan.changes.clone(),
             scorecard: plan.scorecard,
-            // Numbers that JSON lacks become null; maps with other keys than text do not occur.
+            // Numbers that JSON lacks become null; all maps have text as keys.
             plan: serde_json::to_value(&shown).unwrap_or_default(),
         }
     }
 }
 
 impl StoreResult {
-    /// What a store said of itself; the URL is cleaned of passwords here.
+    /// Keeps a store's description of itself; passwords are removed from the URL here.
     #[must_use]
     pub fn new(url: &str, profile: &Profile) -> StoreResult {
         StoreResult {
@@ -389,7 +389,7 @@ impl StoreResult {
 }
 
 impl StoreRun {
-    /// A run that begins.
+    /// Begins the run of a store.
     #[must_use]
     pub fn begin(store: StoreResult, dataset: Option<Dataset>, started: SystemTime) -> StoreRun {
         StoreRun {
@@ -412,7 +412,7 @@ impl StoreRun {
         }
     }
 
-    /// What verification saw in all phases together; `None` if it was off in all of them.
+    /// Sums up the tallies of all phases; `None` if verification was off in all of them.
     #[must_use]
     pub fn tally(&self) -> Option<Tally> {
         self.phases.iter().filter_map(|p| p.tally.as_ref()).fold(None, |sum, tally| {
@@ -424,7 +424,7 @@ impl StoreRun {
 }
 
 impl RunResult {
-    /// The result of a run that begins now, without any figures yet.
+    /// Begins the result of a run, without any figures yet.
     #[must_use]
     pub fn begin(plan: &Plan, command: &[String], started: SystemTime) -> RunResult {
         RunResult {
@@ -446,8 +446,8 @@ impl RunResult {
     }
 }
 
-/// A moment as RFC 3339, UTC, to the microsecond. What no calendar of four-digit years holds
-/// becomes its nearest end.
+/// Formats a moment as RFC 3339, UTC, to the microsecond. A moment outside the calendar of four-digit years becomes its
+/// nearest end.
 #[must_use]
 pub fn rfc3339(moment: SystemTime) -> String {
     const LAST: u64 = 253_402_300_799; // 9999-12-31T23:59:59Z

@@ -1,5 +1,5 @@
-//! Reading a result back. The file may come from anyone: size, depth and every histogram are
-//! checked before the result is handed on, and each trouble is one line.
+//! Reads a result back. The file may come from anyone: size, depth and every histogram are checked before the result is
+//! used, and each error is one line.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,14 +14,14 @@ use super::{
     FaultResult, HistogramError, Latency, PhaseResult, RunResult, SCHEMA_VERSION, mark_dark,
 };
 
-/// Name of the result in its folder.
+/// Name of the result's file in its folder.
 pub const RESULT_FILE: &str = "result.json";
-/// With the part's number and the number of parts, the option of earlier versions for a part of a load.
+/// Option of earlier versions for a part of a load; the part's number and the number of parts follow.
 pub(crate) const PART: &str = "--part ";
 /// Largest `result.json` that is read, bytes. A histogram takes a few KiB, so this is room for some
 /// ten thousand series.
 const LARGEST: u64 = 256 << 20;
-/// Largest count of verification that is read: some thousand of them still add up in 64 bits.
+/// Largest count of verification that is read: the sum of some thousands of them still fits in 64 bits.
 const MOST_COUNTED: u64 = 1 << 53;
 
 /// A result that cannot be read.
