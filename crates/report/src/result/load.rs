@@ -30,15 +30,15 @@ pub enum ResultFileError {
     /// The file cannot be opened or read.
     #[error("cannot read {path}: {source}; name a result folder or its result.json")]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// The file is larger than any result.
     #[error("{path} is larger than {} MiB; name a result folder or its result.json", LARGEST >> 20)]
     TooLarge {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// The file is not a result.
@@ -46,13 +46,13 @@ pub enum ResultFileError {
         "{path}, line {line}, column {column}: {problem}; name a result folder or its result.json"
     )]
     Malformed {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
         /// Column, from 1.
         column: usize,
-        /// What is wrong.
+        /// Problem at that place.
         problem: String,
     },
     /// The file has another shape.
@@ -61,17 +61,17 @@ pub enum ResultFileError {
          read it with the kvdyno that wrote it"
     )]
     OtherVersion {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its version.
+        /// Version of its shape.
         found: u64,
     },
-    /// A count in the file is beyond all measure.
+    /// A count in the file is above 2^53.
     #[error(
         "{path}: phase {phase}: verification counts above 2^53; name a result as kvdyno wrote it"
     )]
     Count {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Name of the phase.
         phase: String,
@@ -79,20 +79,20 @@ pub enum ResultFileError {
     /// A histogram in the file is broken.
     #[error("{path}: phase {phase}: {source}; name a result as kvdyno wrote it")]
     Histogram {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Name of the phase.
         phase: String,
-        /// What is wrong with it.
+        /// Problem with the histogram.
         source: HistogramError,
     },
 }
 
-/// What must be understood before the rest, or apart from it.
+/// Members that are parsed before the rest, or apart from it.
 #[derive(Deserialize)]
 struct Versioned {
     schema_version: u64,
-    /// Which part of a load it is; earlier versions told it.
+    /// Part of a load that the result is of; earlier versions wrote it.
     part: Option<serde_json::Value>,
 }
 
@@ -113,7 +113,7 @@ impl RunResult {
     /// Reads a result from memory; `path` is named in errors.
     ///
     /// # Errors
-    /// [`ResultFileError`] as [`RunResult::load`].
+    /// [`ResultFileError`] as for [`RunResult::load`].
     pub fn parse(bytes: &[u8], path: &Path) -> Result<RunResult, ResultFileError> {
         let malformed = |error: serde_json::Error| ResultFileError::Malformed {
             path: path.to_owned(),
@@ -150,8 +150,8 @@ impl RunResult {
     }
 }
 
-/// Adds what the last version told of a fault in words alone, or not at all: the way in which it failed, and when its node was
-/// dark.
+/// Completes faults of the last version, which told the kind of a failure in words alone, and did not tell when a node
+/// was dark.
 fn complete_faults(faults: &mut [FaultResult]) {
     for fault in faults.iter_mut().filter(|fault| fault.failure.is_none()) {
         let said = fault.error.as_ref();
@@ -163,7 +163,7 @@ fn complete_faults(faults: &mut [FaultResult]) {
     mark_dark(faults);
 }
 
-/// The option by which an earlier version carried only a part of a load, if it did: such a result is told, and
+/// Returns the option by which an earlier version carried only a part of a load, if it did: such a result is shown, and
 /// compared, as one of a suite that was changed so.
 fn part_of_earlier_version(part: serde_json::Value) -> Option<String> {
     let Part { index, count } = serde_json::from_value(part).ok()?;
@@ -198,7 +198,7 @@ fn largest_count(tally: &Tally) -> u64 {
     all.copied().max().unwrap_or(0)
 }
 
-/// The message without the position, which is told apart.
+/// Returns the message without the position, which is told separately.
 fn what_only(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" at line ") {
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(part.suite.changes, ["--part 2/3"]);
     }
 
-    /// The last version told in words how a repair failed, and left out when nodes were dark.
+    /// The last version told in words how a repair failed, and did not tell when nodes were dark.
     #[test]
     fn faults_of_the_last_version_are_understood() {
         let mut result = sample::two_stores();
