@@ -23,7 +23,7 @@ pub use used::{MACHINE, OWN, ProcessUsed, Used, used};
 /// Number of the format of written events; a reader refuses any other.
 pub const FORMAT: u32 = 1;
 
-/// Something that happened in a run.
+/// An event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
@@ -40,7 +40,7 @@ pub enum Event {
     PhaseBegan(Box<PhaseBegan>),
     /// Progress of the phase; several times a second.
     Progress(Progress),
-    /// Progress of the second reads, of records whose reads had no answer or looked wrong.
+    /// Progress of reading records again that were not answered or looked wrong.
     ReadingAgain(Progress),
     /// An interval of the phase is complete: all workers have passed it.
     Interval(Box<Interval>),

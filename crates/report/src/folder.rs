@@ -41,9 +41,9 @@ pub enum FolderError {
     /// A file cannot be written; its former content is still there.
     #[error("cannot write {path}: {source}; make room there, or name another place (--out, -o)")]
     Write {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// The report cannot be made.

@@ -160,9 +160,9 @@ pub enum Change {
     Now,
     /// The charts of the current phase have more points; so many points of the timeline stay.
     Points(usize),
-    /// All charts.
+    /// All charts change.
     Charts,
-    /// All charts, and the tables.
+    /// All charts change, and the tables.
     Tables,
 }
 

@@ -9,7 +9,7 @@ use crate::figures;
 use crate::result::PhaseResult;
 use kvdyno_core::ground::numbers::{duration_text, significant};
 
-/// Share of the due requests above which too many were never started: the rate was not carried.
+/// Share of the due requests that may remain unstarted; with more of them the rate was not carried.
 const NOT_CARRIED: f64 = 0.01;
 
 /// Outcome of conditions in a phase.

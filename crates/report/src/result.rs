@@ -82,7 +82,7 @@ pub struct RunResult {
     pub kvdyno: Build,
     /// Command line, without passwords.
     pub command: Vec<String>,
-    /// How the run was conducted, as its options were resolved; `None` in results of earlier versions.
+    /// Options of the run, as they were resolved; `None` in results of earlier versions.
     #[serde(default)]
     pub config: Option<serde_json::Value>,
     /// Begin, RFC 3339, UTC.
@@ -194,7 +194,7 @@ pub struct StoreRun {
     pub store: StoreResult,
     /// Testbed that the store ran on, if it ran on one.
     pub testbed: Option<TestbedResult>,
-    /// How the run was conducted, as its options were resolved; `None` in results of earlier versions.
+    /// Options of the run, as they were resolved; `None` in results of earlier versions.
     #[serde(default)]
     pub config: Option<serde_json::Value>,
     /// Begin, RFC 3339, UTC.

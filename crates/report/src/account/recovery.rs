@@ -25,7 +25,7 @@ const USUAL_DIPS: usize = 3;
 const PARTS: usize = 5;
 /// Time before the fault as a multiple of the compared window from which the scatter of long windows is well known.
 const LONG_BEFORE: usize = 3;
-/// With less time than that, windows scatter at least by this share of what independent slots would.
+/// Least scatter of windows, as a share of that of independent slots, if there was less time than that.
 const LEAST_GROWTH: f64 = 0.7;
 /// Two-sided 95 % point of Student's distribution with seven degrees of freedom, for about so many independent windows.
 const RANGE: f64 = 2.4;

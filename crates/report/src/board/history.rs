@@ -35,9 +35,9 @@ pub(super) enum Drawn {
 #[derive(Debug, Serialize)]
 pub(super) struct HistoryChart {
     pub title: &'static str,
-    /// `amount` or `latency` (µs).
-    axis: &'static str,
     /// Name of the axis: `amount` or `latency` (µs).
+    axis: &'static str,
+    /// Day, version and build of each result.
     names: Vec<String>,
     values: Vec<Option<f64>>,
     low: Vec<Option<f64>>,

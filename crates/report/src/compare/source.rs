@@ -91,9 +91,9 @@ pub enum CompareError {
 /// A result with its intervals.
 #[derive(Debug)]
 pub struct Recorded {
-    /// The result.
+    /// Result of the run.
     pub result: RunResult,
-    /// Its intervals.
+    /// Intervals of the result.
     pub samples: Samples,
 }
 

@@ -14,7 +14,7 @@ pub enum FoldError {
         "events of format {found}, this kvdyno reads {FORMAT}; read them with the kvdyno that wrote them"
     )]
     OtherFormat {
-        /// Their format.
+        /// Format of the events.
         found: u32,
     },
     /// An event belongs to a run or a store that never began.

@@ -40,6 +40,8 @@ enum Values {
 }
 
 impl ParquetTable {
+    /// Begins a file with these columns.
+    ///
     /// # Errors
     /// [`ParquetError`] if the library does not take the columns.
     pub fn new(columns: &[Column]) -> Result<ParquetTable, ParquetError> {
@@ -57,6 +59,8 @@ impl ParquetTable {
         })
     }
 
+    /// Ends the file and returns its bytes.
+    ///
     /// # Errors
     /// [`ParquetError`] if the library could not write it.
     pub fn end(mut self) -> Result<Vec<u8>, ParquetError> {

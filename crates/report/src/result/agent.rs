@@ -19,7 +19,7 @@ pub struct AgentResult {
     pub clients: u32,
     /// Operations that ended, successfully or not; a batch counts with each agent that owns records of it.
     pub operations: u64,
-    /// Their share of all operations of the phase, 0 to 1.
+    /// Share that these are of all operations of the phase, 0 to 1.
     pub share: f64,
     /// Operations a second that succeeded.
     pub rate: Option<f64>,
@@ -46,7 +46,7 @@ pub struct AgentResult {
     pub lost: Option<String>,
     /// Share of all its machine's processors' time spent working, by any process.
     pub machine_busy: Option<f64>,
-    /// Share of that time that other virtual machines took.
+    /// Share of all its machine's processors' time that other virtual machines took.
     pub steal: Option<f64>,
     /// Share of its speed that its machine's fullest network link carried in one direction.
     pub link: Option<f64>,

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FaultResult {
-    /// Name of the action: `kill`, `pause`, `rewrite`, `move records`; `resume`, `start again`, `reconnect`, `network as
-    /// before` and `disk freed` repair.
+    /// Name of the action: `kill`, `pause`, `rewrite`, `move records`; `resume`, `start again`, `reconnect`,
+    /// `network as before` and `disk freed` repair.
     pub what: String,
     /// Name of the node; empty if none was to be found.
     pub node: String,

@@ -106,7 +106,7 @@ pub struct PhaseResult {
     pub unavailable: Option<Unavailable>,
     /// Consequences of each fault and each repair.
     pub account: Vec<FaultAccount>,
-    /// Ages of stale reads; `None` if there was none.
+    /// Account of stale reads, by how much they were behind; `None` if there was none.
     pub stale: Option<StaleAccount>,
     /// Account of the writes, where every record was read back after this phase.
     pub writes: Option<WriteAccount>,
