@@ -76,7 +76,7 @@ pub enum CompareError {
         /// Problem, and the remedy.
         problem: String,
     },
-    /// A condition is about a phase or operations that neither side has.
+    /// A condition is about a phase or operations that the two sides do not both have.
     #[error(
         "{condition}: no such phase or operations on both sides, which have {known}; write one of these"
     )]
