@@ -1,5 +1,6 @@
-//! Reads off a phase's timeline what each fault cost: errors, time without success, time until the load
-//! goes as it did before. Reads and writes apart; docs/FAILOVER.md says what each figure means.
+//! Reads off a phase's timeline what each fault cost: errors, time without success, time until the load goes as it did
+//! before.
+//! Reads and writes are told apart; docs/FAILOVER.md says what each figure means.
 
 mod latency;
 pub(crate) mod lines;
@@ -22,20 +23,22 @@ use crate::result::{
     ThroughputRecovery, Unavailable, Undecided,
 };
 
-/// Shares of the throughput that is asked, or was before, whose return is told; the last is all of it.
+/// Shares of the throughput that is asked for, or that was before, for which the time of return is told; the last is all
+/// of it.
 pub const SHARES: [f64; 6] = [0.5, 0.8, 0.9, 0.95, 0.99, 1.0];
-/// Shortest time before the first fault that tells how throughput was, ns.
+/// Shortest time before the first fault from which the usual throughput can be told, ns.
 const SHORTEST_BEFORE: u64 = 2_000_000_000;
-/// The load takes so long to get going, ns: left out of what was before.
+/// Time in which a load gets going, ns: it does not count as time before the fault.
 const GETTING_GOING: u64 = 1_000_000_000;
-/// Fewer operations a second tell nothing of a throughput.
+/// Fewest operations a second from which a throughput can be told.
 const FEWEST: f64 = 20.0;
-/// A gap of so many times the mean one between two successes is no gap of chance.
+/// Multiple of the mean gap between two successes beyond which a gap is not chance.
 const USUAL_GAPS: f64 = 5.0;
-/// Equal things done within this time of each other are one: all nodes at once, ns.
+/// Time within which equal actions count as one, ns: all nodes killed at once are one fault.
 const AT_ONCE: u64 = 1_000_000_000;
 
-/// The longest stretches without success of a phase; `None` if nothing was recorded.
+/// Returns the longest stretches without success of a phase, of reads, of writes and of both; `None` if nothing was
+/// recorded.
 pub(crate) fn unavailable(measure: &PhaseMeasure) -> Option<Unavailable> {
     let [reads, writes] = measure.timeline.silences.as_ref()?;
     let longest = |silences: &kvdyno_core::measure::Silences| {
@@ -51,7 +54,7 @@ pub(crate) fn unavailable(measure: &PhaseMeasure) -> Option<Unavailable> {
     })
 }
 
-/// How far stale reads were behind; `None` if there was none.
+/// Tells by how much stale reads were behind; `None` if there was none.
 pub(crate) fn stale(measure: &PhaseMeasure) -> Option<StaleAccount> {
     let (reads, behind) = (measure.tally.of(AnomalyKind::Stale), &measure.behind);
     let (least, most) = behind.versions.unwrap_or_default();
@@ -67,9 +70,9 @@ pub(crate) fn stale(measure: &PhaseMeasure) -> Option<StaleAccount> {
     })
 }
 
-/// When faults were at work, on core's clock: each from its begin to the end of its repair, of a node that
-/// is not repaired to the end of time. What is at an end when it is done, such as a rewrite, is at
-/// work for so long.
+/// Returns the stretches in which faults were at work, on core's clock: each from its begin to the end of its repair, or
+/// to the end of time for a node that is not repaired. A fault that is over when it is done, such as a rewrite, is at
+/// work until then.
 #[must_use]
 pub fn outages(measure: &PhaseMeasure, faults: &[FaultResult]) -> Vec<Stretch> {
     let done = |fault: &&FaultResult| fault.error.is_none();
@@ -88,7 +91,8 @@ pub fn outages(measure: &PhaseMeasure, faults: &[FaultResult]) -> Vec<Stretch> {
     windows.collect()
 }
 
-/// What followed each fault of a phase until the next one, and each repair until anything was done, in order. Nothing for what could not be done.
+/// Accounts for what followed each fault of a phase until the next fault, and each repair until the next action of any
+/// kind, in order. Faults that could not be carried out have no account.
 pub(crate) fn of_faults(
     plan: &PhasePlan,
     measure: &PhaseMeasure,
@@ -120,14 +124,14 @@ pub(crate) fn of_faults(
     let begins: Vec<(u64, bool)> =
         accounts.iter().map(|account| (account.began_ns, repairs(&account.what))).collect();
     let Some(&(first, _)) = begins.first() else { return accounts };
-    // Where the suite plans no fault, slots are not kept: what one that came by hand cost is not known then.
+    // Where the suite plans no fault, slots are not kept: the cost of a fault by manual control is not known then.
     let is_kept = !measure.timeline.slots.is_empty();
     let schedule = Schedule::of(plan, measure).filter(|_| is_kept);
     let waiting = schedule.as_ref().map(|schedule| Waiting::of(schedule, measure, first));
     let all: Vec<u64> = begins.iter().map(|(began, _)| *began).collect();
     let broken: Vec<u64> = begins.iter().filter(|(_, r)| !r).map(|(began, _)| *began).collect();
     for (number, account) in accounts.iter_mut().enumerate() {
-        // A fault is watched beyond its repair; a repair until anything is done.
+        // A fault is watched beyond its repair; a repair until the next action of any kind.
         let (_, repair) = begins[number];
         let next = begins[number + 1..].iter().find(|(_, repairs)| repair || !repairs);
         account.until_ns = next.map_or(wall, |(began, _)| *began);
@@ -135,7 +139,7 @@ pub(crate) fn of_faults(
         let of = |side| {
             let has = measure.series.iter().any(|(series, _)| Side::of(series.kind) == side);
             let (timeline, schedule) = (&measure.timeline, schedule.as_ref());
-            // A fault's row covers its repair; a repair's has what nothing else began.
+            // A fault's row covers its repair; a repair's row has only what no other action began.
             let begins = if repair { &all[..] } else { &broken[..] };
             (has && is_kept)
                 .then(|| Sight { timeline, schedule, side, first, span, wall, begins }.account())
@@ -146,26 +150,25 @@ pub(crate) fn of_faults(
     accounts
 }
 
-/// What is looked at: one side of a phase from a fault to whatever came next. Times count from the
-/// begin of the phase.
+/// View of one side of a phase from a fault to the next action. Times count from the begin of the phase, ns.
 struct Sight<'a> {
     timeline: &'a Timeline,
-    /// What falls due, where all arrivals are open.
+    /// Operations as they fall due, where all arrivals are open.
     schedule: Option<&'a Schedule>,
     side: Side,
-    /// When the first fault of the phase was begun.
+    /// Begin of the phase's first fault.
     first: u64,
     span: Stretch,
     wall: u64,
-    /// Begins of all that may have begun a stretch without success.
+    /// Begins of all actions that may have begun a stretch without success.
     begins: &'a [u64],
 }
 
 /// Throughput before the first fault.
 struct Former {
-    /// Operations that succeeded a second, never more than fell due.
+    /// Operations that succeeded, a second; never more than fell due.
     rate: f64,
-    /// What was expected in each slot, and what succeeded.
+    /// Operations that were expected in each slot, and those that succeeded.
     slots: Vec<Pair>,
 }
 
@@ -193,7 +196,7 @@ impl Sight<'_> {
         }
     }
 
-    /// Until when operations count that followed: what ends after the phase followed the last fault.
+    /// Returns the time until which operations count as having followed: what ends after the phase followed the last fault.
     fn ended_by(&self) -> u64 {
         match self.span.to == self.wall {
             true => self.wall.max(self.timeline.slots.len() as u64 * self.timeline.slot),
@@ -201,14 +204,14 @@ impl Sight<'_> {
         }
     }
 
-    /// What fell due between two times, a second.
+    /// Returns the rate at which operations fell due between two times, per second.
     fn asked_rate(&self, from: u64, to: u64) -> Option<f64> {
         let seconds = to.saturating_sub(from) as f64 / 1e9;
         let due = self.schedule?.due_in(self.side, from, to);
         (seconds > 0.0).then(|| due / seconds)
     }
 
-    /// What should succeed in a slot: what falls due, or as much as before.
+    /// Returns how many operations should succeed in a slot: those that fall due, or as many as before.
     fn expected(&self, slot: usize, former_rate: f64) -> f64 {
         let (from, width) = (slot as u64 * self.width(), self.width());
         match self.schedule {
@@ -221,18 +224,18 @@ impl Sight<'_> {
         self.timeline.slot.max(1)
     }
 
-    /// The slots that begin in `from..to`, and the one in which `from` lies.
+    /// Returns the slots that begin in `from..to`, and the one in which `from` lies.
     fn slots(&self, from: u64, to: u64) -> Vec<Slot> {
         let width = self.timeline.slot.max(1);
         let range = (from / width) as usize..to.div_ceil(width) as usize;
         let slots = self.timeline.slots.iter().map(|slot| slot[self.side as usize]);
         let known: Vec<Slot> = slots.skip(range.start).take(range.len()).collect();
-        // Nothing ended in those behind the last one that is known.
+        // Nothing ended in the slots behind the last one that is known.
         let missing = range.len() - known.len();
         known.into_iter().chain(std::iter::repeat_n(Slot::default(), missing)).collect()
     }
 
-    /// First and last error, since the fault.
+    /// Returns first and last error, in ns since the fault.
     fn errors(&self) -> (Option<u64>, Option<u64>) {
         let (from, to) = (self.span.from, self.ended_by());
         let since = |at: Nanos| at.saturating_sub(self.timeline.start);
@@ -246,7 +249,7 @@ impl Sight<'_> {
         (within.iter().map(|e| e.0).min(), within.iter().map(|e| e.1).max())
     }
 
-    /// The longest stretch without success that what was done has begun; `None` if it never had a success to end.
+    /// Returns the longest stretch without success that this action began; `None` if it never had a success to end.
     fn silence(&self) -> Option<Stretch> {
         let start = self.timeline.start;
         let silences = &self.timeline.silences.as_ref()?[self.side as usize];
@@ -265,8 +268,8 @@ impl Sight<'_> {
         Some(Stretch { from: since(longest.from), to: since(longest.to) })
     }
 
-    /// The longest time between two successes that was usual before the first fault, or is chance at the rate of the second
-    /// before `at`; ns.
+    /// Returns the longest time between two successes, ns, that was usual before the first fault, or that chance explains
+    /// at the rate of the second before `at`.
     fn usual_gap(&self, at: Nanos) -> Nanos {
         let start = self.timeline.start;
         let Some(silences) = &self.timeline.silences else { return 0 };
@@ -287,7 +290,7 @@ impl Sight<'_> {
         before.max(by_chance).max(silences.least)
     }
 
-    /// From when on the time before the first fault tells how it was.
+    /// Returns the time from which on the load before the first fault shows what is usual.
     fn former_begin(&self) -> Option<u64> {
         // A load that works off what had piled up at its begin shows what the store can do, not what it does.
         let level = self.timeline.level_from?.saturating_sub(self.timeline.start);
@@ -317,7 +320,7 @@ impl Sight<'_> {
         Some(Former { rate, slots })
     }
 
-    /// When throughput was as before.
+    /// Finds when throughput was as before.
     fn throughput(&self, former: Option<&Former>) -> ThroughputRecovery {
         let undecided =
             |why| ThroughputRecovery { undecided: Some(why), ..ThroughputRecovery::default() };
@@ -331,7 +334,8 @@ impl Sight<'_> {
         let usual =
             before.and_then(|former| Some((former.rate, Usual::of(&former.slots, window)?)));
         let Some((rate, usual)) = usual else { return undecided(Undecided::NothingBefore) };
-        // The slot in which the phase ends is cut, and has what ended later. The first one began a little before the fault.
+        // The slot in which the phase ends is cut short, and also holds what ended later. The first slot began a little
+        // before the fault.
         let begin = self.span.from / width;
         let slots = self.slots(self.span.from, self.span.to / width * width);
         let pair = |(number, slot): (usize, &Slot)| Pair {

@@ -1,5 +1,5 @@
-//! The board: a static site of many results, for all to see. One page a suite with every store and machine, one page a
-//! store with its history; each figure links to its report. Nothing is ranked that is not alike, and nothing is hidden.
+//! The board: a public static site of many results. It has one page a suite with every store and machine, and one page a
+//! store with its history; each figure links to its report. Only like results are ranked together, and none is hidden.
 
 mod entries;
 mod evidence;
@@ -30,9 +30,9 @@ pub enum BoardError {
     /// A file cannot be written.
     #[error("cannot write {path}: {source}; name another folder with -o")]
     Unwritable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// A page cannot be made.
@@ -48,21 +48,22 @@ pub struct Board {
     skipped: Vec<Skipped>,
 }
 
-/// A file that is on no page.
+/// A file that appears on no page.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Skipped {
-    /// Which.
+    /// Path of the file.
     pub path: String,
-    /// Why.
+    /// Reason for which it was skipped.
     pub why: String,
 }
 
-/// What became of one file.
+/// Outcome of reading one file: its report's name with its entries, or why it was skipped.
 type Read = Result<(String, Vec<Entry>), Skipped>;
 
 impl Board {
-    /// Reads the results at `paths`: folders of results or of trials, folders that hold such folders or one JSON a result,
-    /// or files. Their reports are written to `site`. What cannot be read is skipped and kept by name.
+    /// Reads the results at `paths`: folders of results or of trials, folders that hold such folders or one JSON file for
+    /// each result, or files. Their reports are written to `site`. Files that cannot be read are skipped and kept by
+    /// name.
     ///
     /// # Errors
     /// [`BoardError`] if the site cannot be written.
@@ -77,7 +78,7 @@ impl Board {
                 Err(why) => board.skipped.push(Skipped { path: path.display().to_string(), why }),
             }
         }
-        // Of the same result in two places the one with its files beside it counts.
+        // If the same result is in two places, the one with its files beside it counts.
         let (whole, bare): (Vec<PathBuf>, Vec<PathBuf>) =
             files.into_iter().partition(|file| entries::is_whole(file));
         let mut known = BTreeSet::new();
@@ -97,13 +98,13 @@ impl Board {
         Ok(board)
     }
 
-    /// How many results it shows.
+    /// Returns the number of results on the board.
     #[must_use]
     pub fn results(&self) -> usize {
         self.results
     }
 
-    /// What is on no page.
+    /// Returns the files that appear on no page.
     #[must_use]
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
@@ -134,19 +135,19 @@ impl Board {
     }
 }
 
-/// A measured phase for other tools.
+/// A measured phase with its figures, for other tools.
 pub(crate) struct NamedFigures {
     /// `suite/store/phase`.
     pub name: String,
-    /// Name of its verdict, where it is not to be believed.
+    /// Name of its verdict, if the measurement must not be believed.
     pub invalid: Option<&'static str>,
-    /// Latencies are lower bounds.
+    /// True if latencies are lower bounds.
     pub is_at_least: bool,
-    /// Rate, p50, p99 and p99.9 (ns), as far as there are operations enough to carry them.
+    /// Rate (operations a second), p50, p99 and p99.9 (ns), as far as there are enough operations for them.
     pub figures: [Option<Figure>; 4],
 }
 
-/// The measured phases of a result that is at `path`.
+/// Returns the measured phases of a result that is at `path`.
 ///
 /// # Errors
 /// [`HistogramError`] if a histogram cannot be decoded.
@@ -169,7 +170,7 @@ pub(crate) fn figures_of(
     Ok(named.collect())
 }
 
-/// Each file's result, in their order; read by as many threads as there are processors.
+/// Reads each file's result, in their order, with as many threads as there are processors.
 fn read_all(files: &[PathBuf], reports: &Path) -> Vec<Read> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let share = files.len().div_ceil(threads).max(1);

@@ -1,5 +1,5 @@
-//! Judges claims by what a run's result holds, and nothing else: whoever has the result can judge
-//! them again. What cannot be told leaves a claim open; it confirms nothing.
+//! Judges claims by a run's result and nothing else, so that anybody who has the result can judge them again. A figure
+//! that cannot be told leaves a claim open; it confirms nothing.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,7 @@ use crate::result::{
 };
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
 
-/// How each claim of `plan` that is about the run's store alone stands.
+/// Judges each claim of `plan` that is about the run's store alone.
 #[must_use]
 pub fn judge(plan: &Plan, run: &StoreRun) -> Vec<ClaimResult> {
     let about = |claim: &&Claim| claim.between.is_none() && is_about(claim, run);
@@ -27,8 +27,9 @@ pub fn judge(plan: &Plan, run: &StoreRun) -> Vec<ClaimResult> {
     plan.claims.iter().filter(about).map(|claim| judge.claim(claim)).collect()
 }
 
-/// How what claims say of a phase that goes on stands so far, each condition with the sentence of its claim. `load` tells
-/// what its operations have come to, and in how many ns; it is asked only where a claim is about the phase.
+/// Judges the conditions of claims about a phase that still goes on, by its figures so far; each comes with the sentence
+/// of its claim. `load` returns the series of the phase's operations and its length so far, ns; it is called only if a
+/// claim is about the phase.
 pub(crate) fn so_far(
     plan: &Plan,
     run: &StoreRun,
@@ -57,7 +58,7 @@ pub(crate) fn so_far(
     concerned.into_iter().map(stand).collect()
 }
 
-/// Whether a claim is about the run's store.
+/// Returns true if a claim is about the run's store.
 pub(crate) fn is_about(claim: &Claim, run: &StoreRun) -> bool {
     let scheme = run.store.url.split(':').next().unwrap_or_default();
     claim.store.as_ref().is_none_or(|store| *store == run.store.name || store == scheme)
@@ -87,8 +88,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// How a condition stands in all phases that it is about. A phase that it does not name, and in which nothing of the
-    /// kind was done, says nothing against the others.
+    /// Combines the results of a condition in all phases that it is about. A phase that the condition does not name, and
+    /// in which nothing of the kind was done, does not count against the others.
     fn standing(condition: &Condition, all: &[ConditionResult]) -> ClaimStatus {
         let is_shown = all.iter().any(|one| one.standing == ClaimStatus::Confirmed);
         let is_empty = |one: &&ConditionResult| one.standing == ClaimStatus::NothingToShow;
@@ -97,7 +98,7 @@ impl<'a> Judge<'a> {
         ClaimStatus::of_all(asked.map(|one| one.standing))
     }
 
-    /// The phases whose faults a condition reaches: of acknowledged writes all that were before, too.
+    /// Returns the phases whose faults a condition reaches: of one about acknowledged writes, all earlier phases, too.
     fn reached(&self, condition: &Condition) -> Vec<&'a PhaseResult> {
         let about = self.phases(condition);
         let last = about.last().filter(|_| is_of_writes(&condition.subject.figure));
@@ -105,7 +106,7 @@ impl<'a> Judge<'a> {
         last.map_or(about, |last| self.run.phases[..=last].iter().collect())
     }
 
-    /// The condition in each phase that it is about.
+    /// Judges the condition in each phase that it is about.
     fn condition(&self, condition: &Condition) -> Vec<ConditionResult> {
         let phases = self.phases(condition);
         if phases.is_empty() {
@@ -127,7 +128,7 @@ impl<'a> Judge<'a> {
         phases.into_iter().map(of).collect()
     }
 
-    /// The phases that a condition is about.
+    /// Returns the phases that a condition is about.
     fn phases(&self, condition: &Condition) -> Vec<&'a PhaseResult> {
         let named = |phase: &PhaseResult, name: &str| {
             phase.name == name || phase.name.split('@').next() == Some(name)
@@ -135,7 +136,7 @@ impl<'a> Judge<'a> {
         let phases = self.run.phases.iter();
         let of_writes = is_of_writes(&condition.subject.figure);
         match &condition.subject.phase {
-            // What a phase has written is accounted for when it is read back, or a later one is.
+            // A phase's writes are accounted for when it is read back, or a later phase is.
             Some(name) if of_writes => {
                 let from = self.run.phases.iter().position(|phase| named(phase, name));
                 let later = from.map(|from| &self.run.phases[from..]).unwrap_or_default();
@@ -147,7 +148,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What speaks against what a phase measured.
+    /// Lists the doubts about the figure of a phase.
     fn doubts(&self, condition: &Condition, phase: &PhaseResult) -> Vec<Doubt> {
         let mut doubts = Vec::new();
         let mut doubt = |reason, why: Result<(), String>| {
@@ -166,7 +167,7 @@ impl<'a> Judge<'a> {
         doubts
     }
 
-    /// A claim about a fault is empty if the fault never was.
+    /// Returns an error if a planned fault was not done: a claim about a fault is empty without it.
     fn fault_was_done(&self, phase: &PhaseResult) -> Result<(), String> {
         let planned = self.plan.phases.iter().find(|planned| planned.name == phase.name);
         if planned.is_none_or(|planned| planned.faults.is_empty()) {
@@ -182,7 +183,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// A cut of power tells nothing of what lies elsewhere than on the disks that it took.
+    /// Returns an error if power was cut and the records lie elsewhere than on the disks that lost it: such a cut shows
+    /// nothing about them.
     fn was_at_stake(&self, phase: &PhaseResult) -> Result<(), String> {
         let is_cut = |fault: &FaultResult| fault.was(&POWER) && fault.error.is_none();
         match phase.faults.iter().any(is_cut) && evidence::lie_elsewhere(self.run) {
@@ -199,14 +201,14 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Something that speaks against what a phase measured.
+/// A reason to doubt the figure of a phase.
 struct Doubt {
     reason: Reason,
-    /// In words.
+    /// Reason in words.
     why: String,
 }
 
-/// A condition as evidence, and as it is told. `stake` is how much of what it is about there was.
+/// Judges a condition as evidence, and puts it into words. `stake` is the amount of its subject that was at stake.
 fn told(
     condition: &Condition,
     phase: Option<&PhaseResult>,
@@ -257,7 +259,7 @@ fn measured_text(measured: Measured, dimension: Dimension) -> String {
     format!("{prefix}{text}")
 }
 
-/// It is read off the account of writes, which takes in all phases before.
+/// Returns true for figures that are read off the account of writes, which covers all earlier phases.
 fn is_of_writes(figure: &ConditionFigure) -> bool {
     matches!(
         figure,
@@ -268,7 +270,7 @@ fn is_of_writes(figure: &ConditionFigure) -> bool {
     )
 }
 
-/// What a fault has left tells it.
+/// Returns true for figures that depend on what the store still holds after a fault.
 fn is_of_what_is_there(figure: &ConditionFigure) -> bool {
     is_of_writes(figure)
         || matches!(
@@ -282,7 +284,7 @@ fn is_of_what_is_there(figure: &ConditionFigure) -> bool {
         )
 }
 
-/// A measurement that is not to be believed decides nothing about it.
+/// Returns true for figures that an invalid measurement cannot decide.
 fn is_of_speed(figure: &ConditionFigure) -> bool {
     matches!(
         figure,
@@ -295,7 +297,7 @@ fn is_of_speed(figure: &ConditionFigure) -> bool {
     )
 }
 
-/// What was done to the store in the phases, and what that proves nothing of.
+/// Describes the faults that were injected in the phases, and what they prove nothing about.
 fn reach(phases: &[&PhaseResult], run: &StoreRun) -> String {
     let (mut done, mut ended) = (Vec::<String>::new(), false);
     for fault in phases.iter().flat_map(|phase| &phase.faults) {
@@ -307,7 +309,7 @@ fn reach(phases: &[&PhaseResult], run: &StoreRun) -> String {
         }
     }
     if done.is_empty() {
-        // Of a run that was interrupted the claim may ask about phases that never began.
+        // If a run was interrupted, the claim may ask about phases that never began.
         let mut all = run.phases.iter().flat_map(|phase| &phase.faults);
         let elsewhere = all.any(|fault| fault.error.is_none() && !fault.repairs());
         let place = if elsewhere { " in the phases that it asks about" } else { "" };
@@ -331,8 +333,8 @@ fn reach(phases: &[&PhaseResult], run: &StoreRun) -> String {
     format!("as far as {}: {beyond}{}", done.join(", "), second_failures(phases))
 }
 
-/// Faults that met copies which an earlier repair had not brought back yet: more than one node was gone
-/// for what lay on both.
+/// Describes faults that came before copies were whole again after an earlier repair: for records with copies on both
+/// nodes, more than one node was gone.
 fn second_failures(phases: &[&PhaseResult]) -> String {
     let faults = phases.iter().flat_map(|phase| &phase.faults);
     let second = faults.filter(|fault| fault.error.is_none() && fault.not_whole.is_some());

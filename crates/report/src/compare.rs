@@ -1,6 +1,6 @@
-//! Are two stores, or two versions of one, different, by how much, and how sure is that? Results,
-//! folders of trials and the stores of one run are set against each other figure by figure, each with
-//! a confidence interval. docs/COMPARE.md tells the method and where it comes from.
+//! Comparison of two stores, or of two versions of one: whether they differ, by how much, and how sure that is. Results,
+//! folders of trials and the stores of one run are compared figure by figure, each with a confidence interval.
+//! docs/COMPARE.md explains the method and its sources.
 
 mod blocks;
 mod claims;
@@ -32,11 +32,11 @@ pub use text::{Report, junit, markdown, terminal};
 
 use crate::result::CostResult;
 
-/// The second side against the first, and how the suite's claims about two such deployments stand.
-/// `stated` is what the servers of each side cost; without it what their results say.
+/// Compares the second side with the first, and judges the suite's claims about two such deployments. `stated` is the
+/// cost of each side's servers; without it the cost in their results counts.
 ///
 /// # Errors
-/// [`CompareError`] if they are unequal and that is not allowed, or have no phase in common.
+/// [`CompareError`] if the sides are unequal and `unequal` refuses that, or have no phase in common.
 pub fn compare(
     first: &Source,
     second: &Source,

@@ -1,9 +1,8 @@
-//! The story of a run, told once: plain values, one after the other, which everything else listens to. The
-//! result of a run is a fold over them ([`fold`]); who hears them is a subscriber ([`stream`]) and changes
-//! nothing.
+//! Events of a run: plain values, told once, in order, to all parts that need them. The result of a run is a fold over
+//! them ([`fold`]); a subscriber ([`stream`]) receives them and changes nothing.
 //!
-//! Times of intervals and of samples count from the begin of the run, so that all phases have one clock. What
-//! results keep of a phase ([`FaultResult`], [`PhaseResult`]) counts from the begin of that phase.
+//! Times of intervals and of samples count from the begin of the run, so that all phases have one clock. Times in a
+//! phase's results ([`FaultResult`], [`PhaseResult`]) count from the begin of that phase.
 
 pub mod fold;
 pub mod recording;
@@ -21,146 +20,146 @@ use crate::result::{
 };
 pub use used::{MACHINE, OWN, ProcessUsed, Used, used};
 
-/// Number of the format that events are written in; a reader refuses any other.
+/// Number of the format of written events; a reader refuses any other.
 pub const FORMAT: u32 = 1;
 
-/// Something that happened in a run.
+/// An event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
     /// A run begins.
     RunBegan(Box<RunBegan>),
-    /// A store begins, with what it promises and the testbed that it is.
+    /// A store begins, with its promises and its testbed.
     StoreBegan(Box<StoreRun>),
     /// A store could not be run at all.
     StoreFailed {
-        /// Why, in one line.
+        /// Reason, in one line.
         message: String,
     },
     /// The clients of a phase begin.
     PhaseBegan(Box<PhaseBegan>),
-    /// How far the phase is; several times a second.
+    /// Progress of the phase; several times a second.
     Progress(Progress),
-    /// How far reading again what was not answered or looked wrong is.
+    /// Progress of reading records again that were not answered or looked wrong.
     ReadingAgain(Progress),
     /// An interval of the phase is complete: all workers have passed it.
     Interval(Box<Interval>),
-    /// What machine, kvdyno and servers used from one sample to the next.
+    /// Resources that machine, kvdyno and servers used from one sample to the next.
     Used(Used),
-    /// What servers told of their work beside requests while the load goes on, such as a promotion. The phase's result has
-    /// all of it.
+    /// Events that servers reported of their other work, such as a promotion, while the load goes on. The phase's result
+    /// has all of them.
     Worked {
-        /// Times are ns since the phase began.
+        /// Events of the servers; times are ns since the phase began.
         work: Vec<EventResult>,
     },
-    /// Something is done to nodes now: a fault, or its repair.
+    /// A fault, or its repair, begins.
     FaultBegan {
-        /// What.
+        /// Name of the action.
         what: String,
-        /// When, ns since the phase began.
+        /// Begin, ns since the phase began.
         at_ns: u64,
     },
-    /// It is done, or could not be. How long copies took to be whole is in the phase's result.
+    /// The fault or repair is done, or could not be done. The phase's result has the time until copies were whole.
     FaultDone(Box<FaultResult>),
-    /// Somebody at the live page has done something to the phase.
+    /// A person at the live page has changed the phase.
     Steered(SteeredResult),
-    /// What is put right, or waited for, once the clients are done.
+    /// A repair, or a wait for recovery, once the clients are done.
     #[serde(rename = "mending")]
     RecoveryWait {
-        /// What, such as `start again: redis-1`.
+        /// Name of the action, such as `start again: redis-1`.
         what: String,
     },
-    /// Processes of the testbed's nodes that came after it was up, all so far.
+    /// Processes of the testbed's nodes that started after it was up, all so far.
     NodesCame {
-        /// In the order in which they came.
+        /// Processes in the order of their start.
         nodes: Vec<TestbedNode>,
     },
-    /// The phase's clients are done, and what looked wrong was read again.
+    /// The phase's clients are done, and records with suspicious reads were read again.
     LoadEnded(Box<LoadEnded>),
-    /// A phase is over, with all that belongs to it: reading back, and what became of the writes.
+    /// A phase is over, with all that belongs to it: reading back, and the account of its writes.
     PhaseEnded(Box<PhaseResult>),
-    /// A search has tried something.
+    /// A search has made a probe.
     Probed(Box<ProbeResult>),
-    /// A search has found what it looked for, or given up.
+    /// A search has ended, with or without an answer.
     Searched(Box<CapacityResult>),
-    /// How the measurement of the store that runs is judged so far: what is told of a phase when it is over.
+    /// The verdict and claims so far on the store that is running: sent when a phase is over.
     JudgedSoFar {
-        /// Whether what was measured may be believed.
+        /// Verdict on the measurement.
         verdict: Verdict,
-        /// How the suite's claims about the store stand.
+        /// Results of the suite's claims about the store.
         claims: Vec<ClaimResult>,
     },
-    /// The store is done with.
+    /// A store is finished.
     StoreEnded(StoreEnded),
-    /// How the suite's claims about the store stand.
+    /// The suite's claims about the store are judged.
     Judged {
-        /// Each claim.
+        /// Result of each claim.
         claims: Vec<ClaimResult>,
     },
     /// The run is over.
     RunEnded {
-        /// How far it came.
+        /// Status of the run.
         status: Status,
-        /// When, RFC 3339, UTC.
+        /// Time, RFC 3339, UTC.
         at: String,
     },
 }
 
-/// A run that begins.
+/// Begin of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunBegan {
-    /// [`FORMAT`].
+    /// Format of the events, [`FORMAT`].
     pub format: u32,
-    /// Its result, without any figures yet.
+    /// Result of the run, without any figures yet.
     pub result: RunResult,
 }
 
-/// A phase that begins.
+/// Begin of a phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseBegan {
     /// Number of the store's run, from 0.
     pub run: usize,
     /// Name of the store.
     pub store: String,
-    /// When, ns since the run began.
+    /// Begin of the phase, ns since the run began.
     pub offset_ns: Nanos,
-    /// What it is.
+    /// Plan of the phase.
     pub plan: PhasePlan,
 }
 
-/// What is told of a load as soon as it is over.
+/// Findings of a load as soon as it is over.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadEnded {
     /// Examples of anomalies; the phase's result counts all.
     pub anomalies: Vec<AnomalyResult>,
     /// Histories of sampled records in Jepsen's EDN, if they were kept.
     pub history: Option<String>,
-    /// What became of records that were old or absent when they were read last.
+    /// Counts of records that were old or absent at their last read, by what became of them.
     pub old: OldRecords,
 }
 
-/// A store that is done with.
+/// End of a store's run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoreEnded {
-    /// Whether what was measured may be believed.
+    /// Verdict on the measurement.
     pub verdict: Verdict,
-    /// How far it came.
+    /// Status of the store's run.
     pub status: Status,
-    /// Why it did not come to its end.
+    /// Reason why it did not come to its end.
     #[serde(default)]
     pub cause: Option<EndCause>,
-    /// When, RFC 3339, UTC.
+    /// Time, RFC 3339, UTC.
     pub at: String,
 }
 
 impl Event {
-    /// A run whose result has no figures yet begins.
+    /// Makes the begin of a run, whose result has no figures yet.
     #[must_use]
     pub fn run_began(result: RunResult) -> Event {
         Event::RunBegan(Box::new(RunBegan { format: FORMAT, result }))
     }
 
-    /// Whoever is behind may pass over it: the result does not depend on it.
+    /// Returns true for an event that a slow subscriber may miss: the result does not depend on it.
     #[must_use]
     pub fn may_be_missed(&self) -> bool {
         matches!(
@@ -175,7 +174,7 @@ impl Event {
         )
     }
 
-    /// About how much memory it takes, bytes.
+    /// Estimates the memory that the event takes, bytes.
     pub(crate) fn weight(&self) -> usize {
         const PLAIN: usize = 256;
         match self {

@@ -1,5 +1,5 @@
-//! The evidence that a store's run holds: one pure function from its result to what it has to say of each claim. Figures
-//! are brought together here and judged nowhere but in [`Evidence::status`].
+//! Evidence in a store's run: one pure function from its result to the evidence for and against each claim. Figures are
+//! brought together here and judged nowhere but in [`Evidence::status`].
 
 mod history;
 mod known;
@@ -24,7 +24,7 @@ pub(crate) use known::durability_text;
 pub(crate) use text::{cut_figures, cut_text, reason_text};
 pub(crate) use whereabouts::lie_elsewhere;
 
-/// What a run has to say of everything that can be claimed of it: of its phases in their order, then of the whole.
+/// Gathers the evidence of a run for every claim that can be made about it: of its phases in their order, then of the whole.
 #[must_use]
 pub fn of(run: &StoreRun) -> Vec<Evidence> {
     let history = History::of(run);
@@ -46,13 +46,13 @@ pub fn of(run: &StoreRun) -> Vec<Evidence> {
     all
 }
 
-/// What a search for the highest rate has to say: of the conditions that were asked for, and of whose limit it found.
+/// Gathers the evidence of a search for the highest rate: whether the conditions held, and whose limit it found.
 pub(crate) fn of_search(run: &StoreRun, found: &CapacityResult) -> [Evidence; 2] {
     [searches::met_objective(run, found), searches::own_limit(run, found)]
 }
 
-/// What a run has to say, each piece with what it is to somebody who waits for a pass: exit codes and test cases are made of
-/// this.
+/// Gathers the evidence of a run, each piece with its outcome for a check that must pass: exit codes and test cases are
+/// made of these.
 #[must_use]
 pub fn outcomes(run: &StoreRun) -> Vec<(Evidence, StatusOutcome)> {
     let judged = |one: Evidence| {
@@ -62,14 +62,15 @@ pub fn outcomes(run: &StoreRun) -> Vec<(Evidence, StatusOutcome)> {
     of(run).into_iter().map(judged).collect()
 }
 
-/// What makes the measurement of a phase, or of the whole run, invalid.
+/// Returns the reason for which the measurement of a phase, or of the whole run, is invalid.
 pub(crate) fn invalid<'a>(run: &'a StoreRun, phase: &str) -> Option<&'a Reason> {
     let mut reasons = run.verdict.iter().flat_map(|verdict| &verdict.reasons);
     let about = |name: &Option<String>| name.as_ref().is_none_or(|name| name == phase);
     reasons.find(|reason| reason.level == Level::Invalid && about(&reason.phase))
 }
 
-/// What was to be done in a phase and was not, if there is such; not what a later fault had made meaningless.
+/// Returns the first action that was planned in a phase and not done, if any; one that a later fault had made meaningless
+/// does not count.
 pub(crate) fn undone(phase: &PhaseResult) -> Option<&FaultResult> {
     phase
         .faults
@@ -77,8 +78,8 @@ pub(crate) fn undone(phase: &PhaseResult) -> Option<&FaultResult> {
         .find(|fault| fault.error.is_some() && !history::is_meaningless(phase, fault))
 }
 
-/// How the reads of all phases stand together: as the worst of them, and phases without reads are passed over. `None` where
-/// verification was off.
+/// Returns the combined status of the reads of all phases: the worst of them; phases without reads are passed over.
+/// `None` where verification was off.
 pub(crate) fn reads_status(run: &StoreRun) -> Option<EvidenceStatus> {
     let reads = of(run).into_iter().filter(|one| one.claimed == Claimed::ReadsRight);
     reads.map(|one| one.status()).max_by_key(|status| match status {
@@ -89,14 +90,14 @@ pub(crate) fn reads_status(run: &StoreRun) -> Option<EvidenceStatus> {
     })
 }
 
-/// The evidence of a run for one claim about the whole of it; `None` where the run neither promises nor tries anything of
-/// the kind.
+/// Returns the evidence of a run for one claim about the whole of it; `None` where the run neither promises nor tries
+/// anything of the kind.
 #[must_use]
 pub fn of_run(run: &StoreRun, claimed: Claimed) -> Option<Evidence> {
     of(run).into_iter().find(|evidence| evidence.claimed == claimed && evidence.phase.is_none())
 }
 
-/// The evidence of a run for one claim about one of its phases.
+/// Returns the evidence of a run for one claim about one of its phases.
 #[must_use]
 pub fn of_phase(run: &StoreRun, claimed: Claimed, phase: &str) -> Option<Evidence> {
     let about = |evidence: &Evidence| evidence.phase.as_deref() == Some(phase);

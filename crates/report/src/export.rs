@@ -1,4 +1,4 @@
-//! A result's figures for other tools: Bencher, github-action-benchmark, and whoever reads tables.
+//! Exports a result's figures for other tools: Bencher, github-action-benchmark, and readers of tables.
 
 mod intervals;
 mod kinds;
@@ -14,22 +14,22 @@ use crate::board::{Figure, NamedFigures, figures_of};
 use crate::result::{HistogramError, RESULT_FILE, RunResult};
 use table::{CsvTable, TableWriter};
 
-/// Who reads it.
+/// Format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Bencher Metric Format: latencies in ns, throughput in operations a second, with intervals of 95 % where the run's
-    /// intervals tell them.
+    /// intervals give them.
     Bencher,
-    /// The list of figures of the action github-action-benchmark, with `customSmallerIsBetter`: latencies, and the time that
-    /// an operation takes of the whole (1 / rate).
+    /// List of figures for the action github-action-benchmark, with `customSmallerIsBetter`: latencies, and the mean time
+    /// of an operation (1 / rate).
     GithubActionBenchmark,
-    /// Comma-separated values.
+    /// Table as comma-separated values.
     Csv(Table),
-    /// Parquet.
+    /// Table as a Parquet file.
     Parquet(Table),
 }
 
-/// What a table has.
+/// Kind of table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     /// A row for each phase, clock and kind of operation; latencies in ns.
@@ -38,13 +38,13 @@ pub enum Table {
     Intervals,
 }
 
-/// Figures that cannot be had.
+/// Errors of an export.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// A histogram cannot be decoded.
     #[error(transparent)]
     Histogram(#[from] HistogramError),
-    /// This program was built without it.
+    /// This program was built without Parquet.
     #[cfg(not(feature = "parquet"))]
     #[error(
         "this kvdyno was built without Parquet: build it with `--features parquet`, or take --as csv"
@@ -54,7 +54,7 @@ pub enum ExportError {
     #[cfg(feature = "parquet")]
     #[error("the Parquet file cannot be made: {0}; take --as csv")]
     Parquet(#[from] ::parquet::errors::ParquetError),
-    /// The result has no files beside it.
+    /// The result has no timeline beside it.
     #[error(
         "{0} has no intervals: they are in the file timeline.csv beside {RESULT_FILE}; name a whole result folder"
     )]
@@ -62,35 +62,35 @@ pub enum ExportError {
     /// The file of intervals is broken.
     #[error("{path}: {source}; name a result as kvdyno wrote it")]
     Intervals {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// Error of the reader, with its place.
         source: csv::Error,
     },
 }
 
-/// What is exported.
+/// Result of an export.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exported {
     /// Text in UTF-8, or a Parquet file.
     pub bytes: Vec<u8>,
-    /// Measured phases that are in it.
+    /// Number of measured phases in it.
     pub benchmarks: usize,
-    /// Measured phases that are left out because of their verdict, each with it.
+    /// Measured phases that are left out because of their verdict, each with its verdict.
     pub left_out: Vec<String>,
 }
 
-/// Whether a list of benchmarks has what its verdict calls invalid, or what did not come to its end: whoever keeps such
-/// figures takes them for a baseline.
+/// Treatment of phases in a list of benchmarks whose verdict is invalid, or that did not come to their end: a tool that
+/// keeps their figures would take them for a baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalid {
-    /// It is left out.
+    /// The phase is left out.
     LeaveOut,
-    /// It is in, and its name tells.
+    /// The phase is in the list, and its name has the verdict.
     Mark,
 }
 
-/// Exports the figures of a result that is at `path`. Tables have a column with the verdict, and everything.
+/// Exports the figures of a result that is at `path`. Tables have all phases, and a column with the verdict.
 ///
 /// # Errors
 /// [`ExportError`] if a histogram cannot be decoded or there are no intervals.
@@ -120,7 +120,7 @@ pub fn export(
     }
 }
 
-/// Writes those that may be believed, or all with a mark.
+/// Writes the phases that may be believed, or all with a mark.
 fn benchmarks(
     all: Vec<NamedFigures>,
     invalid: Invalid,
@@ -235,7 +235,7 @@ mod tests {
         (result, String::from_utf8(told.bytes).unwrap())
     }
 
-    /// A list of benchmarks of the sample with verdicts and numbers of operations as `change` makes them.
+    /// Makes a list of benchmarks of the sample, with verdicts and numbers of operations as `change` sets them.
     fn listed(
         format: Format,
         invalid: Invalid,

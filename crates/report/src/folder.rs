@@ -1,5 +1,5 @@
-//! The folder that a run leaves behind. `result.json` is replaced whole, everything else grows by
-//! whole lines, so that Ctrl-C, a kill or a full disk leave what was measured until then.
+//! Writes the folder that a run leaves behind. `result.json` is replaced whole, all other files grow by whole lines, so
+//! that Ctrl-C, a kill or a full disk leave everything that was measured until then.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -18,48 +18,48 @@ use crate::html;
 use crate::result::{AnomalyResult, RESULT_FILE, RunResult, rfc3339};
 use crate::trials::{TRIALS_FILE, Trials, TrialsError};
 
-/// Where a run's folder goes if none is named.
+/// Parent of a run's folder if none is named.
 pub const DEFAULT_PARENT: &str = "kvdyno-results";
 
-/// Trouble with the folder of a result. The run goes on without it.
+/// Errors with the folder of a result. The run goes on without it.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// The folder cannot be made.
     #[error("cannot make the folder {path}: {source}; choose another with --out")]
     Create {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// There is a result in it.
+    /// The folder has a result already.
     #[error("{path} holds a result already; choose another folder with --out")]
     Occupied {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
     },
-    /// A file cannot be written; what was in it before is still there.
+    /// A file cannot be written; its former content is still there.
     #[error("cannot write {path}: {source}; make room there, or name another place (--out, -o)")]
     Write {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// The report cannot be made.
     #[error("cannot make {path}: {source}")]
     Report {
-        /// The file.
+        /// Path of the report.
         path: PathBuf,
-        /// What went wrong.
+        /// Error of the report.
         source: html::HtmlError,
     },
     /// The report over several trials cannot be made.
     #[error("cannot make {path}: {source}")]
     Trials {
-        /// The file.
+        /// Path of the report.
         path: PathBuf,
-        /// What went wrong.
+        /// Error of the report.
         source: TrialsError,
     },
 }
@@ -68,9 +68,9 @@ pub enum FolderError {
 #[derive(Debug)]
 pub struct ResultFolder {
     path: PathBuf,
-    /// What the events so far come to.
+    /// Result of the events so far.
     fold: Fold,
-    /// The phase that runs, or ran last.
+    /// Phase that is running, or that ran last.
     phase: Option<PhaseBegan>,
     intervals: AppendedFile,
     timeline: AppendedFile,
@@ -89,9 +89,8 @@ struct AnomalyLine<'a> {
 }
 
 impl ResultFolder {
-    /// Makes the folder of a run that began at `started`.
-    /// `out` names it; without, it is a new one under [`DEFAULT_PARENT`], named after the moment
-    /// and `suite`.
+    /// Creates the folder of a run that began at `started`. `out` names it; without, it is a new one under
+    /// [`DEFAULT_PARENT`], named after the moment and `suite`.
     ///
     /// # Errors
     /// [`FolderError`] if it cannot be made or holds a result already.
@@ -119,8 +118,7 @@ impl ResultFolder {
         Ok(folder)
     }
 
-    /// Removes what was made, of a run that never
-    /// began; files of others stay, and so does a folder that holds any.
+    /// Removes the files of a run that never began; other files stay, and so does a folder that holds any.
     pub fn discard(self) {
         let files = [RESULT_FILE, INTERVALS_FILE, TIMELINE_FILE, RESOURCES_FILE, ANOMALIES_FILE];
         for name in files {
@@ -132,24 +130,24 @@ impl ResultFolder {
         }
     }
 
-    /// Names of the files that could not be written to their end.
+    /// Returns the names of the files that could not be written to their end.
     pub fn cut_off(&self) -> impl Iterator<Item = String> {
         let files = [&self.intervals, &self.timeline, &self.resources, &self.anomalies];
         let cut = files.into_iter().filter(|file| file.file.is_none());
         cut.filter_map(|file| Some(file.path.file_name()?.to_string_lossy().into_owned()))
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Keeps what an event tells.
+    /// Writes the content of an event to its files.
     ///
     /// # Errors
-    /// [`FolderError`] if a file cannot be written; of a file that grows the first time only: from then on it
-    /// is left alone.
+    /// [`FolderError`] if a file cannot be written; for a file that grows, the first time only: from then on it is left
+    /// alone.
     ///
     /// # Panics
     /// If the event does not follow from those before.
@@ -182,7 +180,7 @@ impl ResultFolder {
         Ok(())
     }
 
-    /// What `write` makes of the phase that runs; nothing before the first.
+    /// Returns the rows that `write` makes for the current phase; none before the first phase.
     fn rows(&self, write: impl FnOnce(&mut Vec<u8>, IntervalPlace<'_>)) -> Vec<u8> {
         let mut rows = Vec::new();
         if let Some(phase) = &self.phase {
@@ -207,7 +205,7 @@ impl ResultFolder {
         kept.and(replace(&self.path.join(name), history.as_bytes()))
     }
 
-    /// Replaces `result.json` as a whole: what was there stays until the new one is on disk.
+    /// Replaces `result.json` as a whole: the old file stays until the new one is on disk.
     ///
     /// # Errors
     /// [`FolderError`] if it cannot be written; the former one is still there then.
@@ -215,7 +213,7 @@ impl ResultFolder {
         save_result(&self.path, result)
     }
 
-    /// Writes `report.html` from the result and what the folder holds.
+    /// Writes `report.html` from the result and the files of the folder.
     ///
     /// # Errors
     /// [`FolderError`] if it cannot be made or written.
@@ -245,7 +243,7 @@ pub fn write_report(folder: &Path, result: &RunResult, to: &Path) -> Result<Path
     Ok(to.to_owned())
 }
 
-/// Makes a folder for several results, each of which gets one of its own in it: `out`, or a new one under
+/// Makes a folder for several results, each of which gets a folder of its own in it: `out`, or a new one under
 /// [`DEFAULT_PARENT`] that is named after the moment and `what`.
 ///
 /// # Errors
@@ -260,7 +258,8 @@ pub fn new_parent(
     named_folder(path)
 }
 
-/// Refuses a folder that holds a result already, before it is made; for `several` results, one whose folders hold any.
+/// Refuses a folder that holds a result already, before it is made; for `several` results, also one with result folders
+/// in it.
 ///
 /// # Errors
 /// [`FolderError`] if it does.
@@ -273,7 +272,7 @@ pub fn refuse_occupied(path: &Path, several: bool) -> Result<(), FolderError> {
     }
 }
 
-/// Removes a folder for several results that got none.
+/// Removes a folder for several results in which none was written.
 pub fn discard_parent(path: &Path) {
     let _ = fs::remove_dir(path);
     if path.parent() == Some(Path::new(DEFAULT_PARENT)) {
@@ -281,7 +280,7 @@ pub fn discard_parent(path: &Path) {
     }
 }
 
-/// Writes the summary of trials and its page into their folder. The page's path.
+/// Writes the summary of trials and its page into their folder. Returns the page's path.
 ///
 /// # Errors
 /// [`FolderError`] if they cannot be made or written.
@@ -330,10 +329,10 @@ fn new_folder(parent: &Path, suite: &str, started: SystemTime) -> Result<PathBuf
     Ok(path)
 }
 
-/// Writes beside, forces to disk, renames over: a reader sees the old or the new, never a half.
+/// Writes a temporary file, syncs it and renames it over the old one: a reader sees the old or the new file, never a part.
 fn replace(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
     let failed = |source: io::Error| FolderError::Write { path: path.to_owned(), source };
-    // The name of the file beside it would be told, too, of which nobody has heard.
+    // The error would also name the temporary file, which no user knows.
     let refused = |error: io::Error| {
         let inner = error.get_ref().and_then(|named| named.source()?.downcast_ref::<io::Error>());
         let number = inner.and_then(io::Error::raw_os_error);
@@ -355,8 +354,8 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)
 }
 
-/// Temporary files are private by default; a report is to be read like any other file. The
-/// process's mask still applies.
+/// Returns the permissions of a new file: temporary files are private by default, and a report is to be read like any
+/// other file. The process's umask still applies.
 fn readable_by_all() -> fs::Permissions {
     use std::os::unix::fs::PermissionsExt;
     fs::Permissions::from_mode(0o666)

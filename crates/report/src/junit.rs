@@ -1,5 +1,4 @@
-//! JUnit XML, as CI servers read it (the schema of Jenkins' xUnit plug-in): a suite for each store or
-//! pair, a case for each thing that can fail.
+//! JUnit XML for CI servers (the schema of Jenkins' xUnit plug-in): a suite for each store or pair, a case for each check.
 
 use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus};
 use kvdyno_core::ground::numbers::grouped;
@@ -16,40 +15,40 @@ use crate::wording::{kinds_text, status_text};
 /// Cases that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JunitSuite {
-    /// Its name.
+    /// Name of the suite.
     pub name: String,
-    /// What may fail.
+    /// Checks of the suite.
     pub cases: Vec<Case>,
-    /// What else there is to read.
+    /// Further text for readers.
     pub output: String,
 }
 
-/// Something that may fail.
+/// A check with its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// Where: the phase.
+    /// Class of the case: the phase.
     pub class: String,
-    /// What.
+    /// Name of the check.
     pub name: String,
-    /// How it went.
+    /// Outcome of the check.
     pub ending: CaseOutcome,
 }
 
-/// How a case went.
+/// Outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CaseOutcome {
-    /// Well.
+    /// The check passed.
     Passed,
-    /// Not well, and why.
+    /// The check failed, with the reason.
     Failed(String),
-    /// It was asked for and could not be told, and why.
+    /// The check was asked for and could not be decided, with the reason.
     Errored(String),
-    /// It could not be told and nobody asked, and why.
+    /// The check was not asked for and could not be decided, with the reason.
     Skipped(String),
 }
 
 impl CaseOutcome {
-    /// How a case goes that came to this; `why` says what stands behind it.
+    /// Converts the outcome of evidence to that of a case; `why` is its reason.
     #[must_use]
     pub fn of(outcome: StatusOutcome, why: String) -> CaseOutcome {
         match outcome {
@@ -62,15 +61,15 @@ impl CaseOutcome {
 }
 
 impl Case {
-    /// A case.
+    /// Makes a case.
     #[must_use]
     pub fn new(class: &str, name: &str, ending: CaseOutcome) -> Case {
         Case { class: class.to_owned(), name: name.to_owned(), ending }
     }
 }
 
-/// A result as JUnit XML: for each store whether it came to its end and, by phase, whether the figures
-/// may be believed and every read was right; what became of acknowledged writes, and each claim of the suite.
+/// Formats a result as JUnit XML: for each store whether it came to its end and, by phase, whether the figures may be
+/// believed and every read was right; then the outcome of acknowledged writes, and each claim of the suite.
 #[must_use]
 pub fn of_result(result: &RunResult) -> String {
     let stores = result.runs.iter().zip(store_labels(result));
@@ -80,7 +79,7 @@ pub fn of_result(result: &RunResult) -> String {
     render(&suites)
 }
 
-/// A store that could not be opened has no run of its own; the whole result tells of it.
+/// Makes a suite for a result that failed although no store's run tells of it: a store that could not be opened has no run.
 fn of_what_no_store_tells(result: &RunResult) -> Option<JunitSuite> {
     let told = result.runs.iter().any(|run| run.status == result.status);
     let ended = ending(&result.status);
@@ -117,7 +116,7 @@ fn of_store(result: &RunResult, run: &StoreRun, label: &str) -> JunitSuite {
     JunitSuite { name: format!("{} {label}", result.suite.name), cases, output }
 }
 
-/// Figures that are invalid decide nothing; suspect ones are told in the output.
+/// Returns the outcome for the figures of a phase: invalid figures decide nothing; suspect ones are named in the output.
 fn believed(run: &StoreRun, phase: Option<&str>) -> CaseOutcome {
     let Some(verdict) = &run.verdict else { return CaseOutcome::Skipped("not judged".to_owned()) };
     let invalid = verdict.reasons.iter().filter(|reason| {
@@ -148,7 +147,7 @@ fn why(status: EvidenceStatus) -> String {
     }
 }
 
-/// A case for what a run has to say of a claim; reads have theirs beside their phases.
+/// Makes a case for a piece of evidence; `None` for reads, which have a case in their phase, and for conditions.
 fn of_evidence((evidence, outcome): &(Evidence, StatusOutcome)) -> Option<Case> {
     let class = evidence.phase.as_deref().unwrap_or("run");
     let name = match evidence.claimed {
@@ -173,7 +172,7 @@ fn of_evidence((evidence, outcome): &(Evidence, StatusOutcome)) -> Option<Case> 
     Some(Case::new(class, name, CaseOutcome::of(*outcome, why)))
 }
 
-/// A case for a claim, which somebody has asked for.
+/// Makes a case for a claim, which the suite asks for.
 pub(crate) fn of_claim(claim: &ClaimResult) -> Case {
     let conditions: Vec<String> = claim.conditions.iter().map(condition_text).collect();
     let outcome = evidence::outcome(claim.standing.status(), true);
@@ -181,7 +180,7 @@ pub(crate) fn of_claim(claim: &ClaimResult) -> Case {
     Case::new("claims", &claim.says, ending)
 }
 
-/// Suites as one document.
+/// Writes suites as one document.
 #[must_use]
 pub fn render(suites: &[JunitSuite]) -> String {
     let mut text =
@@ -219,7 +218,7 @@ pub fn render(suites: &[JunitSuite]) -> String {
     text + "</testsuites>\n"
 }
 
-/// Text that stays text, without the characters that XML 1.0 forbids.
+/// Escapes text, and replaces the characters that XML 1.0 forbids.
 fn escaped(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for c in text.chars() {
@@ -252,7 +251,7 @@ mod tests {
         let text = of_result(&result);
         assert_eq!(text.matches("<testsuite ").count(), 2);
         assert!(text.contains("name=\"quick lmdb\" tests=\"10\" failures=\"0\""), "{text}");
-        // The second store answered a read wrongly.
+        // The second store gave a wrong answer to a read.
         assert!(text.contains("name=\"quick fjall\" tests=\"10\" failures=\"1\""), "{text}");
         assert!(text.contains("anomalies: 1 "), "{text}");
     }
@@ -268,7 +267,7 @@ mod tests {
         assert!(line.contains("<error message=\"client thread 0 worked"), "{line}");
     }
 
-    /// A green *skipped* is for what nobody asked; no read is no pass.
+    /// A green *skipped* is for checks that were not asked for; a phase without reads does not pass.
     #[test]
     fn claims_are_cases_and_what_was_not_shown_is_no_pass() {
         let mut result = sample::two_stores();
@@ -299,7 +298,7 @@ mod tests {
         assert_eq!(ending(name, "every read was right"), nothing);
     }
 
-    /// Each piece of evidence is a case that goes as the exit code does.
+    /// Each piece of evidence is a case whose outcome agrees with the exit code.
     #[test]
     fn of_any_run_cases_go_as_its_evidence() {
         let result = sample::two_stores();

@@ -1,27 +1,26 @@
-//! Results on disk and every way of showing them. The result model ([`result`]) and the one list of
-//! report lines feed the terminal, HTML and Markdown alike, so that no two of them tell different
-//! figures.
+//! Results on disk and every way of showing them. The result model ([`result`]) and the one list of report lines feed the
+//! terminal, HTML and Markdown alike, so that all of them show the same figures.
 
-// What a run tells while it lasts, and the fold that makes its result.
+// Events of a run while it lasts, and the fold that makes its result.
 pub mod events;
-// What `result.json` holds.
+// The model of `result.json`.
 pub mod result;
-// The folder of a result, and the names and forms of its files.
+// The folder of a result, and the names and formats of its files.
 pub mod files;
 pub mod folder;
 
-// What a result says: faults' costs, evidence, claims, conditions, costs, requirements.
+// Conclusions from a result: faults' costs, evidence, claims, conditions, costs, requirements.
 pub mod account;
 pub mod claims;
 pub mod cost;
 pub mod evidence;
 pub mod objective;
 pub mod winnow;
-// Two results against each other, and several trials together.
+// Comparison of two results, and summary of several trials.
 pub mod compare;
 pub mod trials;
 
-// Many results, for all to see, and figures for other tools.
+// A public site of many results, and figures for other tools.
 pub mod board;
 pub mod export;
 // A result on the terminal, as Markdown, for CI servers.
@@ -49,6 +48,6 @@ mod scorecard;
 mod timeline;
 mod wording;
 
-// The made-up run of `sample` belongs to the tests of `tests/`, too, and names the crate as they do.
+// The made-up run of `sample` belongs to the tests of `tests/`, too, and uses the crate's name as they do.
 #[cfg(test)]
 extern crate self as kvdyno_report;

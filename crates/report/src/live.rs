@@ -1,5 +1,5 @@
-//! A run while it lasts, as its page shows it. The page and its charts are those of the report: the tables are made of
-//! what the events come to so far, the charts of what they tell, and both are drawn by the same code.
+//! A run while it lasts, for its live page. The page and its charts are those of the report: the tables come from the
+//! result of the events so far, the charts from the events, and both are drawn by the same code.
 
 mod manual_control;
 mod now;
@@ -27,7 +27,7 @@ use crate::timeline::DrawnTimeline;
 use now::{Activity, ClaimNow, Now};
 use phase::LivePhase;
 
-/// The page in the moment before the run has begun. It asks again each second.
+/// Page before the run has begun. The browser asks for it again each second.
 const NOT_BEGUN: &str = r#"<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -41,8 +41,8 @@ const NOT_BEGUN: &str = r#"<!DOCTYPE html>
 </html>
 "#;
 
-/// The page of a result on disk, and what viewers of it are told: all of its charts, and that the page is to be asked
-/// for again. A run that goes on has those of its phases that are over.
+/// Renders the page of a result on disk, and the message for its viewers: all of its charts, with the instruction to ask
+/// for the page again. A run that goes on has the charts of its finished phases.
 ///
 /// # Errors
 /// [`HtmlError`] if a histogram of the result cannot be decoded.
@@ -54,7 +54,7 @@ pub fn of_folder(result: &RunResult, folder: &Path) -> Result<(String, String), 
     Ok((page, told(&Message { charts: Some(charts), points: None, tables: true, now })))
 }
 
-/// A stretch of a phase's time that a viewer looks at.
+/// A stretch of a phase's time that a viewer has zoomed to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Zoom {
     /// Index in the charts' phases.
@@ -64,7 +64,7 @@ pub struct Zoom {
 }
 
 impl Zoom {
-    /// As an address asks for it: `phase=1&from=2.5&to=9`. `None` if it does not.
+    /// Parses the query of an address: `phase=1&from=2.5&to=9`. `None` if it is malformed.
     #[must_use]
     pub fn asked(query: &str) -> Option<Zoom> {
         let of = |name: &str| {
@@ -75,7 +75,8 @@ impl Zoom {
     }
 }
 
-/// The points of a stretch of a phase of a result on disk, as finely as charts can show them: as JSON for each store.
+/// Returns the points of a stretch of a phase of a result on disk, as finely as charts can show them: as JSON for each
+/// store.
 ///
 /// # Errors
 /// [`HtmlError`] if a histogram of the result cannot be decoded.
@@ -88,31 +89,31 @@ pub fn stretch_of_folder(
     Ok(serde_json::to_string(&runs).expect("charts are plain JSON"))
 }
 
-/// What is known of a run so far, for those who look at it.
+/// State of a run so far, for its viewers.
 #[derive(Default)]
 pub struct LiveRun {
     fold: Fold,
     phases: Vec<LivePhase>,
-    /// What a search has tried, until its result is known.
+    /// Probes of a search, until its result is known.
     probes: Vec<ProbeResult>,
-    /// How the store that runs is judged so far.
+    /// Verdict and claims so far of the store that is running.
     judged: Option<(Verdict, Vec<ClaimResult>)>,
     activity: Activity,
-    /// What is planned, for its claims.
+    /// Plan of the run, for its claims.
     plan: Option<Plan>,
-    /// Examples of wrong reads that were found, of all phases that are over.
+    /// Examples of wrong reads, from all phases that are over.
     anomalies: Vec<String>,
-    /// What was done to nodes, latest last.
+    /// Faults and repairs, latest last.
     faults: Vec<FaultNow>,
-    /// Its viewers may steer it.
+    /// True if its viewers may steer it.
     may_steer: bool,
 }
 
-/// Something that was done to nodes.
+/// A fault or a repair.
 #[derive(Clone, PartialEq)]
 struct FaultNow {
     what: String,
-    /// ns since its phase began.
+    /// Begin, ns since its phase began.
     at_ns: u64,
     /// Name of the phase.
     phase: String,
@@ -124,60 +125,60 @@ impl FaultNow {
     }
 }
 
-/// What viewers are told of an event, as JSON.
+/// Message to viewers about an event, as JSON.
 #[derive(Serialize)]
 struct Message {
-    /// All charts; those that were there are void.
+    /// All charts; they replace the old ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     charts: Option<Charts>,
-    /// Points that have joined a phase.
+    /// New points of a phase.
     #[serde(skip_serializing_if = "Option::is_none")]
     points: Option<Points>,
-    /// The tables have changed: the page is to be asked for again.
+    /// True if the tables have changed, so that the viewer must ask for the page again.
     tables: bool,
     now: Now,
 }
 
-/// What has joined the charts of a phase.
+/// New points in the charts of a phase.
 #[derive(Serialize)]
 struct Points {
     /// Index in the charts' phases, and in the runs of that phase.
     phase: usize,
     run: usize,
-    /// Points that stay: of the timeline, and of each process.
+    /// Number of old points that stay: of the timeline, and of each process.
     from: usize,
     used_from: Vec<usize>,
     charts: RunCharts,
 }
 
-/// How much of the page an event changes.
+/// Part of the page that an event changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
-    /// Nothing that it shows.
+    /// Nothing on the page changes.
     Nothing,
-    /// The strip at its head, which tells how the run stands.
+    /// The strip at the head of the page, with the state of the run, changes.
     Now,
-    /// The charts of the phase that runs have more points: so many stay of the timeline.
+    /// The charts of the current phase have more points; so many points of the timeline stay.
     Points(usize),
-    /// All charts.
+    /// All charts change.
     Charts,
-    /// All charts, and the tables.
+    /// All charts change, and the tables.
     Tables,
 }
 
 impl LiveRun {
-    /// A run that its viewers may steer.
+    /// Creates a run that its viewers may steer.
     #[must_use]
     pub fn steered() -> LiveRun {
         LiveRun { may_steer: true, ..LiveRun::default() }
     }
 
-    /// Takes the next event in. How much of the page it changes: [`LiveRun::tell`] says so to viewers.
+    /// Takes the next event in. Returns the part of the page that it changes; [`LiveRun::tell`] passes that on to viewers.
     pub fn hear(&mut self, event: &Event) -> Change {
-        // Whoever is not told all that a result needs is a viewer still.
+        // A viewer may miss events that a result needs, and is still a viewer.
         let _ = self.fold.apply(event);
         if matches!(event, Event::RunBegan(_)) {
-            // Of several trials each begins anew.
+            // Each of several trials begins anew.
             let (fold, may_steer) = (std::mem::take(&mut self.fold), self.may_steer);
             let plan = fold.result().map(|result| result.suite.plan.clone());
             let plan = plan.and_then(|plan| serde_json::from_value(plan).ok());
@@ -188,7 +189,7 @@ impl LiveRun {
         change
     }
 
-    /// Returns what viewers are to be told of the last event, if anything, as JSON.
+    /// Returns the message to viewers about the last event, as JSON; `None` if the page does not change.
     pub fn tell(&mut self, change: Change) -> Option<String> {
         let mut message = Message { charts: None, points: None, tables: false, now: self.now() };
         match change {
@@ -202,20 +203,20 @@ impl LiveRun {
         Some(told(&message))
     }
 
-    /// Viewers know the last event, or are told all that there is when they come.
+    /// Marks the last event as known to viewers: those that come later are told everything.
     pub fn pass_over(&mut self) {
         if let Some(phase) = self.phases.last_mut() {
             phase.tell_uses();
         }
     }
 
-    /// All that there is to be told.
+    /// Returns a message with everything.
     #[must_use]
     pub fn snapshot(&self) -> String {
         told(&Message { charts: Some(self.charts()), points: None, tables: true, now: self.now() })
     }
 
-    /// The whole page, or one that waits for the run to begin.
+    /// Renders the whole page, or one that waits for the run to begin.
     ///
     /// # Errors
     /// [`HtmlError`] if a histogram of the result cannot be decoded.
@@ -225,7 +226,7 @@ impl LiveRun {
         Ok(plain_lines(&page.render()?).into_owned())
     }
 
-    /// The points of a stretch of a phase, as finely as they are kept: as JSON for each store that has the phase.
+    /// Returns the points of a stretch of a phase, as finely as they are kept: as JSON for each store that has the phase.
     #[must_use]
     pub fn stretch(&self, asked: &Zoom) -> String {
         let phases = self.in_charts();
@@ -234,13 +235,13 @@ impl LiveRun {
         serde_json::to_string(&charts).expect("charts are plain JSON")
     }
 
-    /// The run is over.
+    /// Returns true if the run is over.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.fold.result().is_some_and(|result| result.status != Status::Running)
     }
 
-    /// What the events come to, with the verdict as it stands.
+    /// Returns the result of the events so far, with the verdict so far.
     fn result(&self) -> Option<RunResult> {
         let mut result = self.fold.result()?.clone();
         if let (Some(run), Some((verdict, claims))) = (result.runs.last_mut(), &self.judged)
@@ -254,7 +255,7 @@ impl LiveRun {
     fn change(&mut self, event: &Event) -> Change {
         match event {
             Event::PhaseBegan(began) => {
-                // A phase of this number that was begun before is begun anew.
+                // A phase with the same number that was begun before begins anew.
                 self.phases.retain(|phase| !phase.is(began.run, began.plan.index));
                 self.phases.push(LivePhase::new(began));
                 Change::Charts
@@ -310,14 +311,14 @@ impl LiveRun {
         }
     }
 
-    /// How what claims say of the phase that goes on stands.
+    /// Judges the claims about the current phase so far.
     fn claims_so_far(&self) -> Vec<ClaimNow> {
         let run = self.fold.result().and_then(|result| result.runs.last());
         let (Some(plan), Some(phase), Some(run)) = (&self.plan, self.phases.last(), run) else {
             return Vec::new();
         };
         if run.phases.iter().any(|ended| phase.is(phase.run(), ended.index)) {
-            // The tables say how they stand.
+            // The tables have the outcome of these claims.
             return Vec::new();
         }
         let stands = claims::so_far(plan, run, phase.plan(), || phase.so_far());
@@ -345,7 +346,7 @@ impl LiveRun {
     }
 
     fn fault_done(&mut self, fault: &FaultResult) -> Change {
-        // What was told to have begun is this one, with the nodes that it befell.
+        // This is the fault that was told to have begun, now with the nodes that it hit.
         let begun = self.fault_now(&fault.what, fault.began_ns);
         self.faults.retain(|told| *told != begun);
         let whom = format!("{} {}", fault.what, fault.node);
@@ -375,7 +376,7 @@ impl LiveRun {
         Some(Points { phase, run, from, used_from, charts })
     }
 
-    /// The phases as the charts have them: those of several stores together.
+    /// Returns the phases in the order of the charts: those of several stores together.
     fn in_charts(&self) -> Vec<Vec<&LivePhase>> {
         let mut order: Vec<Vec<&LivePhase>> = Vec::new();
         for phase in &self.phases {

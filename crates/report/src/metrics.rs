@@ -1,6 +1,6 @@
-//! A run as monitoring systems see it: counters, gauges and histograms that grow while it lasts, by the names and units of
-//! OpenTelemetry's conventions. One list of them feeds Prometheus' text ([`Metrics::prometheus`]) and OTLP
-//! ([`Metrics::otlp`]), so that both tell the same.
+//! Metrics of a run for monitoring systems: counters, gauges and histograms that grow while it lasts, by the names and
+//! units of OpenTelemetry's conventions. One list of them feeds Prometheus' text ([`Metrics::prometheus`]) and OTLP
+//! ([`Metrics::otlp`]), so that both have the same values.
 
 mod buckets;
 mod otlp;
@@ -21,14 +21,14 @@ pub use prometheus::PROMETHEUS_TYPE;
 /// Names and values that tell one series of a metric from the others.
 type Labels = BTreeMap<&'static str, String>;
 
-/// How an operation ended, as a label.
+/// Label with the outcome of an operation.
 const OUTCOME: &str = "kvdyno.outcome";
-/// The class of an error, as a label.
+/// Label with the class of an error.
 const ERROR: &str = "error.type";
-/// The conventions' word for a class that is not told: latencies of failures are not kept by class.
+/// Value that the conventions have for an unknown class: latencies of failures are not kept by class.
 const OTHER: &str = "_OTHER";
 
-/// A metric: its name, what it is counted in (UCUM), what it tells.
+/// A metric: its name, its unit (UCUM), and its description.
 struct Instrument {
     name: &'static str,
     unit: &'static str,
@@ -126,22 +126,22 @@ const MEMORY: usize = 2;
 const VERDICT: usize = 3;
 const ACTIVE: usize = 4;
 
-/// What monitoring systems are told of a run.
+/// Metrics of a run.
 #[derive(Default)]
 pub struct Metrics {
-    /// Run and suite.
+    /// Labels of run and suite.
     of_run: Labels,
-    /// The store that runs.
+    /// Labels of the store that is running.
     of_store: Labels,
     phase: Option<Phase>,
-    /// Of each part of a phase ([`PhasePlan::part_of`]) the phase's name.
+    /// Name of the phase that each part of a phase ([`PhasePlan::part_of`]) belongs to.
     whole: BTreeMap<String, String>,
     histograms: [BTreeMap<Labels, Buckets>; HISTOGRAMS.len()],
     counters: [BTreeMap<Labels, u64>; COUNTERS.len()],
     gauges: [BTreeMap<Labels, f64>; GAUGES.len()],
 }
 
-/// The phase that runs.
+/// The current phase.
 struct Phase {
     labels: Labels,
     plan: PhasePlan,
@@ -152,7 +152,7 @@ impl Metrics {
     pub fn hear(&mut self, event: &Event) {
         match event {
             Event::RunBegan(began) => {
-                // Of several trials each begins anew.
+                // Each of several trials begins anew.
                 *self = Metrics::default();
                 let result = &began.result;
                 self.of_run.insert("kvdyno.run", result.started.clone());
@@ -203,17 +203,17 @@ impl Metrics {
         if let Some(whole) = &plan.part_of {
             self.whole.insert(plan.name.clone(), whole.clone());
         }
-        // Probes have no series of their own. Reading back does: its latencies are not the phase's.
+        // Probes have no series of their own. Reading back has: its latencies are not those of the phase.
         let name = if plan.load { &plan.name } else { self.whole_of(&plan.name) };
         let labels = self.of_phase(name);
         self.phase = Some(Phase { labels, plan: plan.clone() });
-        // A series that begins with its first failure would not show that it grew.
+        // A series that began with its first failure would not show that it grew.
         for class in ErrorClass::ALL {
             self.count(FAILED, [(ERROR, class.name().to_owned())], 0);
         }
     }
 
-    /// The name of the phase that this one, or this part of one, belongs to.
+    /// Returns the name of the phase that this phase, or part of a phase, belongs to.
     fn whole_of<'a>(&'a self, phase: &'a str) -> &'a str {
         self.whole.get(phase).map_or(phase, String::as_str)
     }
@@ -229,7 +229,7 @@ impl Metrics {
         [BACKLOG, CPU, MEMORY].into_iter().for_each(|gauge| self.gauges[gauge].clear());
     }
 
-    /// The labels of the phase that runs, or ran last, and `more`.
+    /// Returns the labels of the phase that is running, or ran last, and `more`.
     fn labels(&self, more: impl IntoIterator<Item = (&'static str, String)>) -> Labels {
         let mut labels = self.phase.as_ref().map_or(&self.of_store, |phase| &phase.labels).clone();
         labels.extend(more);
@@ -302,7 +302,7 @@ impl Metrics {
     }
 
     fn used(&mut self, used: &Used) {
-        // A process that is not among these has ended.
+        // A process that is missing here has ended.
         [CPU, MEMORY].into_iter().for_each(|gauge| self.gauges[gauge].clear());
         for process in &used.processes {
             let name = ("kvdyno.process", process.process.clone());

@@ -1,4 +1,4 @@
-//! Whether a phase met its conditions. What failed, or was due and never started, counts as never
+//! Judges whether a phase met its conditions. An operation that failed, or was due and never started, counts as never
 //! answered.
 
 use kvdyno_core::capacity::Seen;
@@ -9,27 +9,27 @@ use crate::figures;
 use crate::result::PhaseResult;
 use kvdyno_core::ground::numbers::{duration_text, significant};
 
-/// More than this share of the due requests was never started: the rate was not carried.
+/// Share of the due requests that may remain unstarted; with more of them the rate was not carried.
 const NOT_CARRIED: f64 = 0.01;
 
-/// What a phase says of conditions.
+/// Outcome of conditions in a phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Met {
-    /// Whether all hold.
+    /// Combined outcome of all conditions.
     pub seen: Seen,
-    /// Which do not, with the figure; empty if all hold.
+    /// Conditions that do not hold, with the figure; empty if all hold.
     pub why: String,
 }
 
-/// So many times as many requests are late as fall due in time that a hypervisor takes, and none by
-/// more than so many times all of it: those wait for its end, and those that follow stand in line behind
-/// them, at 80 % load four times as many; and on few processors it is both client and server that wait.
-/// Measured on a machine of two: single stolen moments, 0.2 % of 2 s in all, brought a p99 of 3 ms to
-/// 24 ms.
+/// Multiple of the time that a hypervisor takes by which late requests may be explained: their share is at most so many
+/// times the stolen share, and none is later than so many times all stolen time. Requests due in that time wait for its
+/// end, and those that follow stand in line behind them, at 80 % load four times as many; and on few processors both
+/// client and server wait. Measured on a machine with two processors: single stolen moments, 0.2 % of 2 s in all, raised
+/// a p99 of 3 ms to 24 ms.
 const HELD_UP: f64 = 10.0;
 
-/// Holds a phase against `conditions`. A figure that a phase does not have meets nothing.
-/// `may_forget`: the store may evict.
+/// Judges a phase by `conditions`. A figure that a phase does not have meets no condition. `may_forget`: the store may
+/// evict.
 #[must_use]
 pub fn met(conditions: &[Condition], phase: &PhaseResult, may_forget: bool) -> Met {
     let (stolen, span) = phase
@@ -62,7 +62,7 @@ pub fn met(conditions: &[Condition], phase: &PhaseResult, may_forget: bool) -> M
 }
 
 impl Met {
-    /// Returns what a phase says of its conditions as evidence; `doubts` keep it from being shown.
+    /// Returns the outcome of the conditions as evidence; `doubts` keep it from being shown.
     #[must_use]
     pub fn evidence(&self, phase: &PhaseResult, doubts: &[Reason]) -> Evidence {
         let holds = match self.seen {
@@ -73,7 +73,7 @@ impl Met {
         Evidence::of_condition(Some(&phase.name), holds, phase.ok(), doubts)
     }
 
-    /// `seen`, unless the time that was taken from the machine explains it as well.
+    /// Returns `seen`, or [`Seen::Unclear`] if the time that was stolen from the machine explains it as well.
     fn not(seen: Seen, why: String, stolen: f64, explained: bool) -> Met {
         if !explained {
             return Met { seen, why };
@@ -84,15 +84,15 @@ impl Met {
     }
 }
 
-/// What must have been late for a figure to be what it is.
+/// Delays that are needed for a figure to have its value.
 struct Late {
-    /// Of all operations.
+    /// Share of all operations that were late.
     share: f64,
-    /// By at least so much.
+    /// Least delay of each, ns.
     nanos: f64,
 }
 
-/// If the figure is a latency, and not that of what failed.
+/// Returns the delays behind a figure; `None` if it is no latency, or that of failed operations.
 fn late(subject: &Subject, measured: &Result<Measured, String>) -> Option<Late> {
     let (&Measured::Exactly(nanos) | &Measured::AtLeast(nanos)) = measured.as_ref().ok()?;
     let share = match subject.figure {
@@ -179,10 +179,10 @@ mod tests {
         let unclear = seen("p99 < 1ns", &phase);
         assert_eq!(unclear.seen, Seen::Unclear);
         assert!(unclear.why.ends_with(" % of the processors' time was stolen meanwhile"));
-        // Half of all requests are more than that holds up, and it lowers no rate and fails nothing.
+        // Stolen time does not explain that half of all requests are late, and it lowers no rate and fails no request.
         assert_eq!(seen("p50 < 1ns", &phase).seen, Seen::Misses);
         assert_eq!(seen("p99 < 1ns, rate > 1G/s", &phase).seen, Seen::Misses);
-        // Nor is anything later than by ten times what was taken in all.
+        // Nor does it explain a delay of more than ten times the stolen time.
         let span = phase.resources.as_ref().expect("as above").span;
         phase.resources.as_mut().expect("as above").span = Duration::from_nanos(1);
         assert_eq!(seen("p99 < 1ns", &phase).seen, Seen::Misses);
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(seen("max < 1ns", &with_stolen(0.0, phase)).seen, Seen::Overloaded);
     }
 
-    /// There are always a few requests that were due at the very end.
+    /// A few requests that were due at the very end are always left.
     #[test]
     fn a_few_that_were_never_started_leave_the_percentiles_below_them() {
         let mut phase = phase("open");

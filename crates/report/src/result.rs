@@ -1,5 +1,5 @@
-//! What a run leaves behind, as `result.json` holds it: enough to show it, to judge it and to do it
-//! again. Its shape is published as `docs/result.schema.json`.
+//! Result of a run, in the form of `result.json`: enough to show it, to judge it and to repeat it. Its shape is published
+//! as `docs/result.schema.json`.
 
 mod account;
 mod agent;
@@ -72,107 +72,107 @@ pub(crate) use phase::rate;
 /// Version of the shape of `result.json`; a reader refuses any other.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// A suite against one or several stores, one after the other.
+/// Result of a suite against one or several stores, one after the other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunResult {
-    /// [`SCHEMA_VERSION`].
+    /// Version of the shape, [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// The kvdyno that measured.
     pub kvdyno: Build,
     /// Command line, without passwords.
     pub command: Vec<String>,
-    /// How the run was conducted, as its options were resolved; `None` in results of earlier versions.
+    /// Options of the run, as they were resolved; `None` in results of earlier versions.
     #[serde(default)]
     pub config: Option<serde_json::Value>,
     /// Begin, RFC 3339, UTC.
     pub started: String,
     /// End; `None` while it runs or if it was killed.
     pub ended: Option<String>,
-    /// How far it came.
+    /// Status of the run.
     pub status: Status,
-    /// The machine that the load came from.
+    /// Machine that the load came from.
     pub host: Host,
-    /// Seed that keys, values and operations come from.
+    /// Seed from which keys, values and operations are drawn.
     pub seed: u64,
-    /// What was run.
+    /// Suite that was run.
     pub suite: SuiteResult,
-    /// Which repetition of the run this is, where there are several.
+    /// Number of this repetition, where there are several.
     pub trial: Option<TrialNumber>,
-    /// Stores of unequal durability or consistency are set against each other all the same.
+    /// True if stores of unequal durability or consistency are compared all the same.
     pub compare_unequal: bool,
-    /// What the servers cost, where the user stated prices.
+    /// Cost of the servers, where the user stated prices.
     pub cost: Option<CostResult>,
-    /// Each store's run, in order.
+    /// Run of each store, in order.
     pub runs: Vec<StoreRun>,
 }
 
-/// The kvdyno that measured.
+/// Build of the kvdyno that measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Build {
-    /// Its version.
+    /// Version of kvdyno.
     pub version: String,
-    /// What `git describe` said when it was built, where it was known.
+    /// Output of `git describe` at the build, where it was known.
     pub git: Option<String>,
-    /// Built without optimisation: its figures are worth nothing.
+    /// True if it was built without optimisation: its figures are worth nothing.
     pub debug: bool,
-    /// The Cargo profile that it was built by, such as `release` or `dist`, where it is known.
+    /// Cargo profile of the build, such as `release` or `dist`, where it is known.
     pub profile: Option<String>,
 }
 
-/// How far a run came.
+/// Status of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum Status {
-    /// It runs, or was killed while it ran.
+    /// The run goes on, or was killed.
     Running,
-    /// It came to its end.
+    /// The run came to its end.
     Complete,
-    /// The user stopped it.
+    /// The user stopped the run.
     Interrupted,
-    /// It could not go on.
+    /// The run could not go on.
     Failed {
-        /// Why.
+        /// Reason for the failure.
         message: String,
     },
 }
 
-/// Why a store's run did not come to its end.
+/// Cause for which a store's run did not come to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EndCause {
-    /// The suite or the command line asks for what cannot be done.
+    /// The suite or the command line asks for something that cannot be done.
     Usage,
     /// The store could not be reached, or was lost under load.
     StoreLost,
-    /// The store did not come back after what was done to it.
+    /// The store did not come back after a fault.
     NotBack,
     /// A phase reached its time limit.
     TimeLimit,
     /// An agent was lost.
     AgentLost,
-    /// A fault of kvdyno's own, or of the machine that it runs on.
+    /// kvdyno, or the machine that it runs on, failed.
     Internal,
 }
 
-/// What was run.
+/// Suite that was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SuiteResult {
-    /// Its name.
+    /// Name of the suite.
     pub name: String,
-    /// What it is, in a line.
+    /// Description of the suite, in one line.
     pub title: String,
     /// Share of the published size; `None` at full scale or if there is no published size.
     pub scale: Option<f64>,
-    /// Options that made it differ from the suite as it is defined.
+    /// Options by which the run differed from the suite as it is defined.
     pub changes: Vec<String>,
-    /// The result tells which criteria of a good benchmark the run met.
+    /// True if the result tells which criteria of a good benchmark the run met.
     pub scorecard: bool,
-    /// The whole plan, as the suite was resolved.
+    /// Whole plan, as the suite was resolved.
     pub plan: serde_json::Value,
 }
 
@@ -182,49 +182,49 @@ pub struct SuiteResult {
 pub struct TrialNumber {
     /// Number, from 1.
     pub number: u32,
-    /// How many there were to be.
+    /// Number of planned repetitions.
     pub of: u32,
 }
 
-/// The suite against one store.
+/// Run of the suite against one store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StoreRun {
-    /// The store and what it promises.
+    /// The store and its promises.
     pub store: StoreResult,
-    /// The throwaway deployment that it was, if it was one.
+    /// Testbed that the store ran on, if it ran on one.
     pub testbed: Option<TestbedResult>,
-    /// How the run was conducted, as its options were resolved; `None` in results of earlier versions.
+    /// Options of the run, as they were resolved; `None` in results of earlier versions.
     #[serde(default)]
     pub config: Option<serde_json::Value>,
     /// Begin, RFC 3339, UTC.
     pub started: String,
     /// End; `None` while it runs or if it was killed.
     pub ended: Option<String>,
-    /// How far it came.
+    /// Status of the store's run.
     pub status: Status,
-    /// Why it did not come to its end; `None` if it did, was interrupted or runs.
+    /// Cause for which it did not come to its end; `None` if it did, was interrupted or still goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<EndCause>,
-    /// Which records there are.
+    /// Dataset of the run.
     #[cfg_attr(test, schemars(with = "Option<schema::DatasetSchema>"))]
     pub dataset: Option<Dataset>,
-    /// Whether the measurement may be believed; `None` until it is judged.
+    /// Verdict on the measurement; `None` until it is judged.
     pub verdict: Option<Verdict>,
-    /// What its figures leave open, one sentence each: what short values cannot show.
+    /// Limits of its figures, one sentence each, such as anomalies that short values cannot show.
     pub notes: Vec<String>,
-    /// What follows from agents having carried the load, one sentence each.
+    /// Consequences of agents having carried the load, one sentence each.
     #[serde(alias = "of_parts")]
     pub of_agents: Vec<String>,
-    /// How the suite's claims stand.
+    /// Results of the suite's claims.
     pub claims: Vec<ClaimResult>,
     /// Phases that ended, in order.
     pub phases: Vec<PhaseResult>,
     /// Phases of the plan that were left out.
     pub skipped: Vec<SkippedPhase>,
-    /// What searches for the highest rate found.
+    /// Results of searches for the highest rate.
     pub capacity: Vec<CapacityResult>,
-    /// What the run has to say of everything that can be claimed of it.
+    /// Evidence in the run for every claim that can be made about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(with = "Vec<schema::EvidenceSchema>"))]
     pub evidence: Vec<EvidenceResult>,
@@ -236,30 +236,30 @@ pub struct StoreRun {
 pub struct SkippedPhase {
     /// Name of the phase.
     pub name: String,
-    /// Why, in words that end a sentence.
+    /// Reason, in words that end a sentence.
     pub why: String,
 }
 
-/// A store and what it promises.
+/// A store and its promises.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StoreResult {
-    /// How it was reached, without passwords.
+    /// URL by which it was reached, without passwords.
     pub url: String,
     /// Name of the system.
     pub name: String,
     /// Version that the system names.
     pub version: Option<String>,
-    /// What an acknowledged write survives.
+    /// Failures that an acknowledged write survives.
     #[cfg_attr(test, schemars(with = "schema::PromiseSchema"))]
     pub durability: kvdyno_core::store::Promise<Durability>,
-    /// What a read may return.
+    /// Values that a read may return.
     #[cfg_attr(test, schemars(with = "schema::PromiseSchema"))]
     pub consistency: kvdyno_core::store::Promise<Consistency>,
-    /// What it can do.
+    /// Capabilities of the store.
     #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, bool>"))]
     pub capabilities: Capabilities,
-    /// How exactly records expire, ns.
+    /// Precision with which records expire, ns.
     pub ttl_precision_ns: u64,
     /// Longest time that a request may take, ns.
     pub timeout_ns: u64,
@@ -267,46 +267,46 @@ pub struct StoreResult {
     pub settings: Vec<(String, String)>,
 }
 
-/// Whether a measurement may be believed.
+/// Verdict on a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// The worst of the reasons' levels; valid if there is none.
     #[cfg_attr(test, schemars(with = "schema::LevelSchema"))]
     pub level: Level,
-    /// What speaks against it, and remarks, worst first.
+    /// Reasons against it, and remarks, worst first.
     pub reasons: Vec<Reason>,
 }
 
-/// What speaks against a measurement.
+/// A reason against a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reason {
     /// Short name, such as `client-limited`.
     pub name: String,
-    /// How bad it is; `valid` for a remark.
+    /// Severity; `valid` for a remark.
     #[cfg_attr(test, schemars(with = "schema::LevelSchema"))]
     pub level: Level,
     /// Name of the phase; `None` if it is about the whole run.
     pub phase: Option<String>,
-    /// What was measured.
+    /// Measured value.
     pub figure: Option<f64>,
-    /// Where suspicion begins.
+    /// Value at which suspicion begins.
     pub threshold: Option<f64>,
     /// Unit of both: `share` (1 is all), `count` or `seconds`.
     pub unit: String,
-    /// Who may have caused it: `store`, `client` (kvdyno), `machine`, `agents`, `faults`, `plan`, `user` or `unknown`; empty in
+    /// Cause of it: `store`, `client` (kvdyno), `machine`, `agents`, `faults`, `plan`, `user` or `unknown`; empty in
     /// results of versions that did not tell.
     #[serde(default)]
     pub cause: String,
-    /// What is wrong, in one sentence without a stop.
+    /// Problem, in one sentence without a stop.
     pub text: String,
-    /// What to do, in one sentence without a stop.
+    /// Advice, in one sentence without a stop.
     pub advice: String,
 }
 
 impl Build {
-    /// This build. `git` is what `git describe` said, where the caller knows it.
+    /// Describes this build. `git` is the output of `git describe`, where the caller knows it.
     #[must_use]
     pub fn current(git: Option<&str>) -> Build {
         Build {
@@ -319,7 +319,7 @@ impl Build {
 }
 
 impl Verdict {
-    /// The verdict that these reasons lead to.
+    /// Returns the verdict that follows from these reasons.
     #[must_use]
     pub fn of(mut reasons: Vec<Reason>) -> Verdict {
         reasons.sort_by_key(|reason| std::cmp::Reverse(reason.level));
@@ -353,7 +353,7 @@ impl From<&verdict::Finding> for Reason {
 }
 
 impl SuiteResult {
-    /// What a plan runs; the URLs of its stores are cleaned of passwords here.
+    /// Describes the suite of a plan; passwords are removed from the URLs of its stores here.
     #[must_use]
     pub fn new(plan: &Plan) -> SuiteResult {
         let stores = plan.stores.iter().map(|url| redact::redact(url)).collect();
@@ -364,14 +364,14 @@ impl SuiteResult {
             scale: plan.scale,
             changes: plan.changes.clone(),
             scorecard: plan.scorecard,
-            // Numbers that JSON lacks become null; maps with other keys than text do not occur.
+            // Numbers that JSON lacks become null; all maps have text as keys.
             plan: serde_json::to_value(&shown).unwrap_or_default(),
         }
     }
 }
 
 impl StoreResult {
-    /// What a store said of itself; the URL is cleaned of passwords here.
+    /// Keeps a store's description of itself; passwords are removed from the URL here.
     #[must_use]
     pub fn new(url: &str, profile: &Profile) -> StoreResult {
         StoreResult {
@@ -389,7 +389,7 @@ impl StoreResult {
 }
 
 impl StoreRun {
-    /// A run that begins.
+    /// Begins the run of a store.
     #[must_use]
     pub fn begin(store: StoreResult, dataset: Option<Dataset>, started: SystemTime) -> StoreRun {
         StoreRun {
@@ -412,7 +412,7 @@ impl StoreRun {
         }
     }
 
-    /// What verification saw in all phases together; `None` if it was off in all of them.
+    /// Sums up the tallies of all phases; `None` if verification was off in all of them.
     #[must_use]
     pub fn tally(&self) -> Option<Tally> {
         self.phases.iter().filter_map(|p| p.tally.as_ref()).fold(None, |sum, tally| {
@@ -424,7 +424,7 @@ impl StoreRun {
 }
 
 impl RunResult {
-    /// The result of a run that begins now, without any figures yet.
+    /// Begins the result of a run, without any figures yet.
     #[must_use]
     pub fn begin(plan: &Plan, command: &[String], started: SystemTime) -> RunResult {
         RunResult {
@@ -446,8 +446,8 @@ impl RunResult {
     }
 }
 
-/// A moment as RFC 3339, UTC, to the microsecond. What no calendar of four-digit years holds
-/// becomes its nearest end.
+/// Formats a moment as RFC 3339, UTC, to the microsecond. A moment outside the calendar of four-digit years becomes its
+/// nearest end.
 #[must_use]
 pub fn rfc3339(moment: SystemTime) -> String {
     const LAST: u64 = 253_402_300_799; // 9999-12-31T23:59:59Z

@@ -1,6 +1,6 @@
-//! How a run went over time, for the charts: read back from the folder's files, so that a report
-//! made later tells the same as the first one. Long runs are thinned by merging neighbouring
-//! intervals: counts are added and histograms merged, percentiles never averaged.
+//! Timeline of a run for the charts: read back from the folder's files, so that a report made later shows the same as the
+//! first one. Long runs are thinned by merging neighbouring intervals: counts are added and histograms merged,
+//! percentiles never averaged.
 
 pub(crate) mod counted;
 pub(crate) mod growing;
@@ -30,22 +30,22 @@ const MOST_POINTS_IN_ALL: usize = 8_000;
 const MOST_SERIES: usize = 800;
 /// Most rows of `timeline.csv` that are read: two weeks of seconds with four kinds.
 const MOST_ROWS: usize = 5_000_000;
-/// Most points of all processes' use together.
+/// Most points of the resource use of all processes together.
 const MOST_USES_IN_ALL: usize = 8_000;
 /// Name of the series with all kinds together.
 pub(crate) const ALL_KINDS: &str = "all";
-/// The whole of a phase.
+/// Stretch that covers a whole phase.
 const EVER: Range<f64> = f64::NEG_INFINITY..f64::INFINITY;
 
-/// How each phase of each store went over time.
+/// Timeline of each phase of each store.
 #[derive(Debug, Default)]
 pub struct DrawnTimeline {
     phases: BTreeMap<(usize, u16), PhaseTimeline>,
-    /// What each process used, by run and phase and in the order of the file.
+    /// Resource use of each process, by run and phase and in the order of the file.
     uses: BTreeMap<(usize, u16), Vec<ProcessTimeline>>,
 }
 
-/// What one process used over time.
+/// Resource use of one process over time.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessTimeline {
     /// `kvdyno` or the name of a node.
@@ -53,7 +53,7 @@ pub(crate) struct ProcessTimeline {
     pub points: Vec<Use>,
 }
 
-/// What a process used during a stretch of time.
+/// Resource use of a process during a stretch of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Use {
     /// Seconds since the phase began.
@@ -62,11 +62,11 @@ pub(crate) struct Use {
     pub processors: f64,
     pub rss_bytes: u64,
     pub written_bytes: Option<u64>,
-    /// Received and sent, of a node with a network namespace of its own.
+    /// Bytes received and sent, by a node with a network namespace of its own.
     pub network_bytes: Option<u64>,
 }
 
-/// How a phase went over time.
+/// Timeline of a phase.
 #[derive(Debug, Default)]
 pub(crate) struct PhaseTimeline {
     /// Begin of each interval as in the file, to find an interval by its time.
@@ -75,14 +75,14 @@ pub(crate) struct PhaseTimeline {
     began: Option<f64>,
     /// Intervals that make one point.
     factor: usize,
-    /// Gets that found nothing are all that the phase did: else they are left out.
+    /// True if the phase had nothing but gets that found nothing: else they are left out.
     misses: bool,
-    /// Each point's begin (seconds since the phase began) and length.
+    /// Begin (seconds since the phase began) and length of each point, with figures of all kinds.
     pub slots: Vec<Slot>,
-    /// What happened in each slot, by kind and [`ALL_KINDS`].
+    /// Figures of each slot, by kind and for [`ALL_KINDS`].
     pub kinds: BTreeMap<String, Vec<Point>>,
-    /// Latencies in each slot, all kinds: response time where there is one. Shorter than `slots` where the last
-    /// ones have none.
+    /// Latencies in each slot, all kinds: response time where there is one. Shorter than `slots` where the last ones have
+    /// none.
     pub heat: Vec<Heat>,
     /// Errors by class.
     pub errors: Counted,
@@ -98,15 +98,15 @@ pub(crate) struct Slot {
     /// Operations that fell due, or with closed arrivals began.
     pub offered: u64,
     pub backlog: u64,
-    /// How much later than due a request was sent although a client was free, at most, ns.
+    /// Longest lag of a request, sent later than due although a client was free, ns.
     pub latest_send: u64,
 }
 
-/// What happened to one kind of operation in a slot.
+/// Figures of one kind of operation in a slot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Point {
     pub ok: u64,
-    /// Of these, the ones that ended after the phase: in no rate.
+    /// Operations among them that ended after the phase: they count in no rate.
     pub drained: u64,
     /// Gets that found nothing, where they are not among `ok`.
     pub missed: u64,
@@ -135,8 +135,8 @@ impl Percentiles {
 }
 
 impl DrawnTimeline {
-    /// Reads the timeline of `result` from its folder. Files that are missing, and lines that are
-    /// broken, leave gaps: a report is made of what there is.
+    /// Reads the timeline of `result` from its folder. Missing files and broken lines leave gaps: a report is made of the
+    /// rest.
     #[must_use]
     pub fn read(folder: &Path, result: &RunResult) -> DrawnTimeline {
         let runs = result.runs.iter().enumerate();
@@ -144,8 +144,8 @@ impl DrawnTimeline {
         DrawnTimeline::read_stretch(folder, phases, &EVER)
     }
 
-    /// Reads a stretch (seconds since the phase began) of these phases alone, by the number of their run, as finely as
-    /// a chart can show it.
+    /// Reads a stretch (seconds since the phase began) of these phases alone, by the number of their run, as finely as a
+    /// chart can show it.
     pub(crate) fn read_stretch<'a>(
         folder: &Path,
         phases: impl IntoIterator<Item = (usize, &'a PhaseResult)>,
@@ -163,7 +163,7 @@ impl DrawnTimeline {
         timeline
     }
 
-    /// What each process used during a phase of a run.
+    /// Returns the resource use of each process during a phase of a run.
     pub(crate) fn uses(&self, run: usize, phase: u16) -> &[ProcessTimeline] {
         self.uses.get(&(run, phase)).map_or(&[], Vec::as_slice)
     }
@@ -193,7 +193,7 @@ impl DrawnTimeline {
                 written_bytes: row.written_bytes,
                 network_bytes: sum(row.received_bytes, row.sent_bytes),
             });
-            // Those of a day are a hundred times as many as can be drawn.
+            // A day has a hundred times as many points as can be drawn.
             if process.points.len() >= 2 * MOST_POINTS {
                 process.thin(MOST_POINTS);
             }
@@ -203,7 +203,7 @@ impl DrawnTimeline {
         self.uses.values_mut().flatten().for_each(|process| process.thin(most));
     }
 
-    /// How a phase of a run went.
+    /// Returns the timeline of a phase of a run; `None` if it has no points.
     pub(crate) fn phase(&self, run: usize, phase: u16) -> Option<&PhaseTimeline> {
         self.phases.get(&(run, phase)).filter(|phase| !phase.slots.is_empty())
     }
@@ -260,7 +260,8 @@ impl DrawnTimeline {
     }
 }
 
-/// Of the two clocks the one by which a chart's latencies are measured; `None` if they are not charted.
+/// Returns the clock by which a chart's latencies are measured (0 for service, 1 for response time); `None` if they are
+/// not charted.
 fn clock_of(measured: Measured, misses: bool) -> Option<usize> {
     match measured {
         Measured::Service => Some(0),
@@ -271,19 +272,19 @@ fn clock_of(measured: Measured, misses: bool) -> Option<usize> {
     }
 }
 
-/// What begins at `start_s` and lasts `length_s` is at least in part of the stretch.
+/// Returns true if a time that begins at `start_s` and lasts `length_s` overlaps the stretch.
 fn overlaps(stretch: &Range<f64>, start_s: f64, length_s: f64) -> bool {
     start_s < stretch.end && start_s + length_s > stretch.start
 }
 
-/// The sum of what is known; `None` if nothing is.
+/// Returns the sum of the known numbers; `None` if neither is known.
 pub(crate) fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.into_iter().chain(other).reduce(u64::saturating_add)
 }
 
 impl ProcessTimeline {
-    /// Merges neighbours until at most `most` points are left: bytes are added, processors
-    /// weighted with their time, and of memory the most is kept.
+    /// Merges neighbours until at most `most` points are left: bytes are added, processors weighted with their time, and
+    /// the most memory is kept.
     pub(crate) fn thin(&mut self, most: usize) {
         let factor = self.points.len().div_ceil(most).max(1);
         let merged = |points: &[Use]| {
@@ -302,8 +303,8 @@ impl ProcessTimeline {
     }
 }
 
-/// The histograms of one slot, while its lines are read. Lines come in the order of time, so that
-/// no more than one slot is in memory.
+/// Histograms of one slot, while its lines are read. Lines come in the order of time, so that no more than one slot is in
+/// memory.
 #[derive(Default)]
 struct Gathered {
     place: Option<((usize, u16), usize)>,
@@ -311,7 +312,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Latencies of a kind by a clock.
+    /// Returns the latencies of a kind by a clock.
     fn of(&mut self, kind: &str, clock: usize) -> &mut Histogram<u64> {
         if !self.kinds.contains_key(kind) {
             self.kinds.insert(kind.to_owned(), [None, None]);
@@ -320,7 +321,7 @@ impl Gathered {
         both[clock].get_or_insert_with(no_latencies)
     }
 
-    /// Those of all kinds.
+    /// Returns the latencies of all kinds by a clock.
     fn all(&self, clock: usize) -> Option<Histogram<u64>> {
         let mut kinds = self.kinds.values().filter_map(|both| both[clock].as_ref());
         let mut all = kinds.next()?.clone();
@@ -330,7 +331,7 @@ impl Gathered {
 }
 
 impl PhaseTimeline {
-    /// Lines that can be drawn: of each kind, and of each clock that has been read.
+    /// Returns the number of lines that can be drawn: of each kind, and of each clock that has been read.
     pub(crate) fn series(&self) -> usize {
         let has =
             |points: &[Point], clock: fn(&Point) -> bool| usize::from(points.iter().any(clock));
@@ -342,7 +343,7 @@ impl PhaseTimeline {
         kinds + self.errors.names() + self.wrong.names()
     }
 
-    /// Adds a row that is of the stretch; answers how many series it began. New kinds are taken only if `room` is left.
+    /// Adds a row of the stretch; returns the number of series that it began. New kinds are taken only if there is `room`.
     fn add_row(&mut self, row: &DrawnRow<'_>, stretch: &Range<f64>, room: bool) -> usize {
         let since = row.start_s - *self.began.get_or_insert(row.start_s);
         if !overlaps(stretch, since, row.length_s) {
@@ -417,7 +418,7 @@ impl PhaseTimeline {
         }
     }
 
-    /// The slot of the interval that began at `start_s`; the log rounds to the millisecond.
+    /// Returns the slot of the interval that began at `start_s`; the log rounds to the millisecond.
     fn slot_at(&self, start_s: f64) -> Option<usize> {
         let interval = interval_at(&self.starts, start_s)?;
         Some(interval / self.factor.max(1))

@@ -1,5 +1,5 @@
-//! Several trials of one run together: the median of each figure and how far the trials lie apart, and
-//! how the stores compare. One trial shows a figure; only several show what it is worth.
+//! Summary of several trials of one run: the median of each figure, the spread of the trials, and the comparison of the
+//! stores. One trial shows a figure; only several show how far to trust it.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ use crate::wording::difference_stamp;
 /// Name of the summary in a folder of trials.
 pub const TRIALS_FILE: &str = "trials.json";
 
-/// A trial cannot be read or shown.
+/// Errors of reading or showing trials.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialsError {
     /// A result cannot be read or compared.
@@ -44,11 +44,11 @@ pub struct Trials {
     pub suite: String,
     /// Folder of each trial, beside the summary.
     pub folders: Vec<String>,
-    /// Each store.
+    /// Figures of each store.
     pub stores: Vec<StoreTrials>,
-    /// Each other store against the first.
+    /// Comparison of each other store with the first.
     pub comparisons: Vec<Comparison>,
-    /// Why stores are not compared; empty if they are, or if there is but one.
+    /// Reasons why stores are not compared; empty if they are, or if there is only one.
     pub not_compared: Vec<String>,
     #[serde(skip)]
     columns: &'static [ReportLine],
@@ -58,27 +58,27 @@ pub struct Trials {
     stamp: Option<String>,
 }
 
-/// A store in all trials.
+/// Figures of a store in all trials.
 #[derive(Debug, Serialize)]
 pub struct StoreTrials {
-    /// What it is called.
+    /// Name of the store in the summary.
     pub label: String,
-    /// The verdict's level in each trial.
+    /// Level of the verdict in each trial.
     pub levels: Vec<String>,
-    /// Which trials were to be and are not there; `None` if none is missing.
+    /// Planned trials that are missing; `None` if none is.
     pub missing: Option<String>,
-    /// The rows of the table.
+    /// Rows of the table.
     pub rows: Vec<SpreadRow>,
 }
 
 /// A row of the table over all trials.
 #[derive(Debug, Serialize)]
 pub struct SpreadRow {
-    /// First column.
+    /// Text in the first column.
     pub test: String,
-    /// Each figure that the row has.
+    /// Figures of the row.
     pub figures: Vec<TrialSpread>,
-    /// Headings of those that some trial's operations do not carry.
+    /// Headings of the figures for which some trial has too few operations.
     #[serde(skip)]
     uncarried: Vec<&'static str>,
     #[serde(skip)]
@@ -90,19 +90,19 @@ pub struct SpreadRow {
 pub struct TrialSpread {
     /// Heading of its column.
     pub label: &'static str,
-    /// Its value in each trial: ns, ms, operations a second or a count.
+    /// Value in each trial: ns, ms, operations a second or a count.
     pub trials: Vec<f64>,
     /// Median of these.
     pub median: f64,
-    /// Half of the way from the least to the greatest, as a share of the median.
+    /// Half of the range of the values, as a share of the median.
     pub spread: Option<f64>,
 }
 
 impl Trials {
-    /// The trials in a folder.
+    /// Reads the trials in a folder.
     ///
     /// # Errors
-    /// [`TrialsError`] if one cannot be read.
+    /// [`TrialsError`] if a trial cannot be read.
     pub fn read(folder: &Path) -> Result<Trials, TrialsError> {
         let mut trials = Vec::new();
         for path in result_folders(folder)? {
@@ -112,7 +112,7 @@ impl Trials {
         Trials::of(&trials)
     }
 
-    /// Trials with the folders that their files are in.
+    /// Summarises trials, each with the folder of its files.
     ///
     /// # Errors
     /// [`TrialsError`] if a histogram cannot be decoded.
@@ -151,7 +151,7 @@ impl Trials {
         Report { comparisons: self.comparisons.clone(), ..Report::default() }
     }
 
-    /// For the terminal.
+    /// Formats the summary for the terminal.
     #[must_use]
     pub fn terminal(&self, style: Style) -> String {
         let mut text = String::new();
@@ -183,7 +183,7 @@ impl Trials {
         )
     }
 
-    /// For issues and wikis.
+    /// Formats the summary for issues and wikis.
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut text = String::new();
@@ -205,7 +205,7 @@ impl Trials {
         text + &compare::markdown(&self.comparison())
     }
 
-    /// A page that works offline.
+    /// Renders a page that works offline.
     ///
     /// # Errors
     /// [`TrialsError::Page`] if the template cannot be filled in.
@@ -265,7 +265,7 @@ impl StoreTrials {
             for phase in run.phases.iter().filter(|phase| !phase.warmup) {
                 let mut at = 0;
                 for view in rows(phase, false)? {
-                    // Misses need not be in each trial, and labels need not be the same.
+                    // A trial may lack misses, and labels may differ between trials.
                     let missed = view.scope == Scope::Missed;
                     at += usize::from(!missed);
                     let key = match missed {
@@ -288,7 +288,7 @@ impl StoreTrials {
         })
     }
 
-    /// The store, how many of its trials may be believed, and which are missing.
+    /// Names the store, with the verdicts of its trials and those that are missing.
     fn heading(&self) -> String {
         let mut counts: Vec<(&str, usize)> = Vec::new();
         for level in &self.levels {
@@ -306,7 +306,7 @@ impl StoreTrials {
 impl SpreadRow {
     fn of(scope: Scope, views: &[PhaseView]) -> SpreadRow {
         let spread = |column: &ReportLine| {
-            // A median over some of the trials is none over all.
+            // A median over some of the trials is not one over all.
             let values: Option<Vec<f64>> = views.iter().map(|view| column.carried(view)).collect();
             TrialSpread::of(column.label, values?)
         };
@@ -342,7 +342,7 @@ impl SpreadRow {
         spread.map_or(String::new(), |spread| format!("±{:.1}%", spread * 100.0))
     }
 
-    /// A row of medians and one of spreads.
+    /// Returns a row of medians and one of spreads.
     fn cells(&self, columns: &[ReportLine], unit: LatencyUnit) -> [Vec<String>; 2] {
         let medians = columns.iter().map(|column| self.median_text(column, unit));
         let spreads = columns.iter().map(|column| self.spread_text(column));
@@ -369,7 +369,7 @@ impl TrialSpread {
         let (&least, &greatest) = (sorted.first()?, sorted.last()?);
         let median = median(&sorted);
         let spread = (greatest - least) / 2.0 / median;
-        // What is the same in every trial, and what is nothing, has no spread worth a word.
+        // A figure that is the same in every trial, or zero, has no spread worth a word.
         let spread = Some(spread).filter(|s| s.is_finite() && greatest > least);
         Some(TrialSpread { label, trials, median, spread })
     }
@@ -414,7 +414,7 @@ mod tests {
             let phase = &mut result.runs[0].phases[0];
             let series = &mut phase.series[0];
             series.kind = kvdyno_core::workload::Kind::InsertBatch;
-            // The last that ended came too late, and are in no rate.
+            // The last operations ended too late, and are in no rate.
             (series.ok, series.records, series.drained) = (110, 11_000, 10);
             phase.wall_ns = 1_000_000_000 * (n as u64 + 1);
         }

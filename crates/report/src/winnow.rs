@@ -1,5 +1,4 @@
-//! Requirements against stores: each cell met, not met or not shown, judged from the run that shows
-//! it, and the table of all of them.
+//! Judges stores by requirements: each cell met, not met or not shown, by the run that shows it, and the table of all cells.
 
 mod table;
 
@@ -20,20 +19,20 @@ use kvdyno_core::ground::numbers::grouped;
 
 pub use table::{html, markdown, terminal};
 
-/// Whether a requirement is met.
+/// Status of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequirementStatus {
-    /// A run shows that it is.
+    /// A run shows that the requirement is met.
     Met,
-    /// A run shows that it is not, or the store itself says so.
+    /// A run shows that it is not met, or the store itself says so.
     NotMet,
-    /// Nothing shows it.
+    /// No run shows whether it is met.
     NotShown,
 }
 
 impl RequirementStatus {
-    /// What a claim that is required comes to.
+    /// Returns the status of a requirement by the evidence for the required claim.
     #[must_use]
     pub fn of(status: EvidenceStatus) -> RequirementStatus {
         match status {
@@ -45,7 +44,7 @@ impl RequirementStatus {
         }
     }
 
-    /// In words.
+    /// Names the status in words.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -55,7 +54,7 @@ impl RequirementStatus {
         }
     }
 
-    /// How it is to be looked upon.
+    /// Returns the level that colours the status.
     #[must_use]
     pub fn level(self) -> Level {
         match self {
@@ -69,11 +68,11 @@ impl RequirementStatus {
 /// One requirement against one store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cell {
-    /// What is required.
+    /// Requirement in words.
     pub requirement: String,
-    /// Whether it is met.
+    /// Status of the requirement.
     pub standing: RequirementStatus,
-    /// What shows it, or why nothing does.
+    /// Evidence in words, or the reason why there is none.
     pub why: String,
     /// Phase that shows it; empty if none does.
     pub phase: String,
@@ -82,16 +81,16 @@ pub struct Cell {
 /// A store with its cells, in the order of the requirements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Column {
-    /// The store.
+    /// Name of the store.
     pub store: String,
     /// Folder of its run; empty if there was none.
     pub result: String,
-    /// One for each requirement.
+    /// One cell for each requirement.
     pub cells: Vec<Cell>,
 }
 
 impl Column {
-    /// The worst of its cells: not met, then not shown.
+    /// Returns the worst status of its cells: not met, then not shown.
     #[must_use]
     pub fn standing(&self) -> RequirementStatus {
         let any = |standing| self.cells.iter().any(|cell| cell.standing == standing);
@@ -103,7 +102,7 @@ impl Column {
     }
 }
 
-/// What is required, in the order of the rows.
+/// Describes the requirements, in the order of the rows.
 #[must_use]
 pub fn rows(required: &Requirements) -> Vec<String> {
     let mut rows: Vec<String> =
@@ -125,7 +124,7 @@ fn latency_text(latency: &LatencyRequirement) -> String {
     format!("{} at {rate}", conditions.join(", "))
 }
 
-/// The cells of a store that could not be run at all: nothing is shown.
+/// Returns the cells of a store that could not be run at all: nothing is shown.
 #[must_use]
 pub fn unrun(required: &Requirements, why: &str) -> Vec<Cell> {
     let cell = |requirement| Cell {
@@ -137,10 +136,10 @@ pub fn unrun(required: &Requirements, why: &str) -> Vec<Cell> {
     rows(required).into_iter().map(cell).collect()
 }
 
-/// What decides a cell: its standing, why, and the phase.
+/// Decision on a cell: its status, the reason, and the phase.
 type Decided = (RequirementStatus, String, &'static str);
 
-/// Judges a store's run. `month` is what its servers cost a month, where that is stated.
+/// Judges a store's run. `month` is the cost of its servers a month, where that is stated.
 #[must_use]
 pub fn judge(required: &Requirements, run: &StoreRun, month: Option<f64>) -> Vec<Cell> {
     let mut decided: Vec<(RequirementStatus, String, String)> = Vec::new();
@@ -181,15 +180,15 @@ fn not_run(run: &StoreRun, phase: &'static str) -> Decided {
     (RequirementStatus::NotShown, why, phase)
 }
 
-/// Wrong reads of a phase, but those that the store's consistency allows. What a requirement asks for is a promise, whether
-/// the store gives it or not.
+/// Counts wrong reads of a phase, except those that the store's consistency allows. A requirement asks for a promise,
+/// whether the store gives it or not.
 fn wrong(run: &StoreRun, phase: &PhaseResult) -> u64 {
     let read = of_phase(run, Claimed::ReadsRight, &phase.name);
     read.map_or(0, |read| read.examined() - read.kept)
 }
 
-/// Returns what a phase shows of a requirement: whether it `holds`, if that can be told, of how much that was asked, and what
-/// keeps it from being shown.
+/// Returns the status that a phase gives a requirement: whether it `holds`, if that can be told, how many operations were
+/// asked, and the doubts that keep it from being shown.
 fn shown(
     phase: &PhaseResult,
     holds: Option<bool>,
@@ -285,7 +284,7 @@ fn time_to_live(run: &StoreRun) -> Decided {
         grouped(tally.legal_misses as f64),
         grouped(wrong as f64)
     );
-    // Only what was there and is gone shows that it went.
+    // Only records that were there and are gone show that they expired.
     let asked = if there > 0 { tally.legal_misses } else { 0 };
     (shown(phase, Some(wrong == 0), asked, &[]), told, phases::TTL)
 }
@@ -293,7 +292,7 @@ fn time_to_live(run: &StoreRun) -> Decided {
 fn at_rate(latency: &LatencyRequirement, run: &StoreRun) -> Decided {
     let Some(phase) = phase(run, phases::LATENCY) else { return not_run(run, phases::LATENCY) };
     let found = met(&latency.conditions, phase, run.store.capabilities.may_forget);
-    // A measurement that is not to be believed takes nothing back of what it missed.
+    // An invalid measurement does not take back conditions that it missed.
     let invalid = evidence::invalid(run, phases::LATENCY).filter(|_| found.seen == Seen::Meets);
     let doubts: &[Reason] = if invalid.is_some() { &[Reason::MachineFailed] } else { &[] };
     let standing = RequirementStatus::of(found.evidence(phase, doubts).status());
@@ -305,7 +304,7 @@ fn at_rate(latency: &LatencyRequirement, run: &StoreRun) -> Decided {
     (standing, why, phases::LATENCY)
 }
 
-/// Whether a node was killed, everything acknowledged is there, and the load went on.
+/// Judges whether a node was killed, everything acknowledged is there, and the load went on.
 fn killed(run: &StoreRun) -> Decided {
     let Some(phase) = phase(run, phases::KILLED) else {
         let nodes = run.testbed.is_some();
@@ -328,7 +327,7 @@ fn killed(run: &StoreRun) -> Decided {
         grouped(errors as f64),
     );
     let last = phase.errors.iter().map(|error| error.last_at_ns).max().unwrap_or(0);
-    // Errors until the end: it never came back.
+    // With errors until the end, the store never came back.
     let went_on =
         run.status == Status::Complete && last < phase.wall_ns.saturating_sub(500_000_000);
     let doubts: &[Reason] = if read_back { &[] } else { &[Reason::NotReadBack] };

@@ -7,21 +7,21 @@ use crate::result::{LatencyRecovery, Undecided};
 
 use super::recovery::window_of;
 
-/// Operations of which a share of slow ones is told.
+/// Fewest operations from which a share of slow ones can be told.
 const FEWEST: u64 = 1_000;
-/// Operations of an interval that show how much the share of slow ones scatters.
+/// Fewest operations of an interval that show how much the share of slow ones scatters.
 const FEWEST_OF_INTERVAL: u64 = 100;
-/// Intervals that show it.
+/// Fewest such intervals.
 const FEWEST_INTERVALS: usize = 5;
 /// Two-sided 95 % point of the normal distribution, rounded up.
 const RANGE: f64 = 2.0;
-/// So many slow operations more are chance, however few there were before.
+/// Slow operations beyond the expected ones that are always put down to chance, however few there were before.
 const A_FEW: f64 = 2.0;
 
 /// Slow operations of one side before the first fault of a phase.
 struct Before {
     slow: Slow,
-    /// How much more the counts of intervals scatter than independent operations would.
+    /// Scatter of the counts of intervals as a multiple of that of independent operations.
     clusters: f64,
 }
 
@@ -50,7 +50,7 @@ impl Before {
         Before { slow, clusters }
     }
 
-    /// Returns how many of so many operations may be slow.
+    /// Returns how many of `of` operations may be slow.
     fn allows(&self, of: u64) -> f64 {
         let (of, before) = (of as f64, self.slow.of as f64);
         let share = (self.slow.slower as f64 + 0.5) / (before + 1.0);
@@ -60,7 +60,7 @@ impl Before {
     }
 }
 
-/// Returns when latency was as before the phase's `first` fault, of one side of a phase, after what was done at the begin of
+/// Returns when latency on one side of a phase was as before the phase's `first` fault, after the action at the begin of
 /// `span`; times since the phase began. `None` if there is no percentile from before.
 pub(super) fn recovery(
     timeline: &Timeline,
@@ -104,7 +104,7 @@ pub(super) fn recovery(
     }
 }
 
-/// Counts the operations of intervals until `end`, and on until they are enough; `None` if they are not.
+/// Counts the operations of intervals until `end`, and further until there are [`FEWEST`]; `None` if there are fewer.
 fn pooled(points: &[&TimelinePoint], side: usize, end: Nanos) -> Option<Slow> {
     let mut sum = Slow::default();
     for point in points {

@@ -10,24 +10,24 @@ use kvdyno_core::measure::Stretch;
 const LONGEST: u64 = 10_000_000_000;
 /// Shortest window that tells anything, ns.
 const SHORTEST: u64 = 2_000_000_000;
-/// Slots over which a throughput is looked at to see a dip: 100 ms.
+/// Slots over which a throughput is averaged to see a dip: 100 ms.
 const HEAD: usize = 5;
 /// Operations that such a stretch must expect, so that chance alone makes no dip.
 const HEAD_OPERATIONS: f64 = 20.0;
 /// A throughput below this share of the expected one is a dip.
 const DIP: f64 = 0.5;
-/// A throughput above this multiple of the expected one works off what a dip before it left.
+/// A throughput above this multiple of the expected one works off what piled up in the dip before it.
 const BURST: f64 = 1.3;
-/// From so many dips on they are usual; fewer are left out of the scatter, or one stall before a fault would hide what
-/// follows it.
+/// Number of dips from which on they are usual; fewer are left out of the scatter, since one stall before a fault would
+/// otherwise hide what follows the fault.
 const USUAL_DIPS: usize = 3;
 /// Time before the fault as a multiple of the longest window whose scatter is measured there.
 const PARTS: usize = 5;
 /// Time before the fault as a multiple of the compared window from which the scatter of long windows is well known.
 const LONG_BEFORE: usize = 3;
-/// With less time than that, windows scatter at least by this share of what independent slots would.
+/// Least scatter of windows, as a share of that of independent slots, if there was less time than that.
 const LEAST_GROWTH: f64 = 0.7;
-/// Two-sided 95 % point of Student's distribution with seven degrees of freedom: of about so many independent windows.
+/// Two-sided 95 % point of Student's distribution with seven degrees of freedom, for about so many independent windows.
 const RANGE: f64 = 2.4;
 /// Share of the expected count that is always within the range: a count of some tens depends on where slots begin.
 const LEAST_WIDTH: f64 = 0.01;
@@ -36,7 +36,7 @@ pub(super) const MOST_WIDTH: f64 = 0.045;
 /// Slots of 20 ms in a second.
 pub(super) const SECOND_SLOTS: usize = 50;
 
-/// What was expected to succeed in a slot, and what did.
+/// Operations that were expected to succeed in a slot, and those that did.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
     pub expected: f64,
@@ -66,7 +66,7 @@ impl Dip {
     }
 }
 
-/// Sums of all windows of `length` slots, in order of their begins.
+/// Returns the sums of all windows of `length` slots, in order of their begins.
 fn sums(values: impl Iterator<Item = f64>, length: usize) -> Vec<f64> {
     let mut total = vec![0.0];
     for value in values {
@@ -76,7 +76,7 @@ fn sums(values: impl Iterator<Item = f64>, length: usize) -> Vec<f64> {
     (0..begins).map(|from| total[from + length] - total[from]).collect()
 }
 
-/// Number of slots that are looked at together to see a dip.
+/// Returns the number of slots that are averaged to see a dip.
 fn head(series: &[Pair]) -> usize {
     let expected: f64 = series.iter().map(|pair| pair.expected).sum();
     let each = expected / series.len().max(1) as f64;
@@ -86,7 +86,7 @@ fn head(series: &[Pair]) -> usize {
     }
 }
 
-/// Returns the stretches in which less than half of `share` of what was expected succeeded.
+/// Returns the stretches in which less than half of `share` of the expected operations succeeded.
 pub(super) fn dips(series: &[Pair], share: f64) -> Vec<Dip> {
     let head = head(series);
     let expected = sums(series.iter().map(|pair| pair.expected), head);
@@ -104,19 +104,19 @@ pub(super) fn dips(series: &[Pair], share: f64) -> Vec<Dip> {
     found
 }
 
-/// Throughput as it was before a fault: what windows of one length may lack, by the 95 % range of those before.
+/// Throughput as it was before a fault: how much windows of one length may lack, by the 95 % range of those before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usual {
     /// Operations that a slot lacked on average.
     pub lacks: f64,
     /// Operations that a window may lack beyond that.
     pub width: f64,
-    /// Slots of the longest dip, and what chance may add.
+    /// Slots of the longest dip, with what chance may add.
     pub dip: usize,
 }
 
 impl Usual {
-    /// Returns what windows of `window` slots may lack; `None` if most of the time before was a dip.
+    /// Returns how much windows of `window` slots may lack; `None` if most of the time before was a dip.
     pub(super) fn of(before: &[Pair], window: usize) -> Option<Usual> {
         let dips_before = dips(before, 1.0);
         let left_out = match dips_before.len() {
@@ -134,7 +134,8 @@ impl Usual {
         let short = (long / 4).max(1);
         let (of_short, of_long) =
             (variance(&lacks, &left_out, short)?, variance(&lacks, &left_out, long)?);
-        // What piles up and is worked off adds the same to windows of any length; other noise grows with them.
+        // Operations that pile up and are worked off add the same to windows of any length; other noise grows with the
+        // length.
         let least = match before.len() < LONG_BEFORE * window {
             true => LEAST_GROWTH * of_short / short as f64,
             false => 0.0,
@@ -149,7 +150,7 @@ impl Usual {
     }
 }
 
-/// Marks the slots of dips, and those in which what they left was worked off.
+/// Marks the slots of dips, and those in which their backlog was worked off.
 fn disturbed(before: &[Pair], dips: &[Dip]) -> Vec<bool> {
     let head = head(before);
     let expected = sums(before.iter().map(|pair| pair.expected), head);
@@ -163,7 +164,7 @@ fn disturbed(before: &[Pair], dips: &[Dip]) -> Vec<bool> {
     marked
 }
 
-/// Variance of the sums of windows that have no slot `left_out`; `None` of too few.
+/// Returns the variance of the sums of windows that have no slot `left_out`; `None` if there are too few.
 fn variance(values: &[f64], left_out: &[bool], window: usize) -> Option<f64> {
     let out = sums(left_out.iter().map(|out| f64::from(u8::from(*out))), window);
     let all = sums(values.iter().copied(), window);
@@ -191,7 +192,7 @@ pub(super) fn level(counts: &[f64]) -> f64 {
     }
 }
 
-/// Throughput after a fault, with what is to be known of its windows.
+/// Throughput after a fault, with all that its windows are judged by.
 pub(super) struct After<'a> {
     pub series: &'a [Pair],
     pub usual: Usual,
@@ -200,7 +201,7 @@ pub(super) struct After<'a> {
 }
 
 impl After<'_> {
-    /// Returns what windows lack at most, as a share of what they expect.
+    /// Returns how much windows may lack, as a share of what they expect.
     pub(super) fn width(&self) -> f64 {
         let all: f64 = self.series.iter().map(|pair| pair.expected).sum();
         let expected = all / self.series.len().max(1) as f64 * self.window as f64;
@@ -225,7 +226,7 @@ impl After<'_> {
         begins.find(|&at| enough(at) && !dips(at) && (at == 0 || self.works(at, share)))
     }
 
-    /// Something succeeds in a slot, and enough right from there on: it is not within an outage.
+    /// Returns true if something succeeds in a slot, and enough right from there on: the slot is not within an outage.
     fn works(&self, at: usize, share: f64) -> bool {
         let head = &self.series[at..(at + HEAD).min(self.series.len())];
         let sum = |of: fn(&Pair) -> f64| head.iter().map(of).sum::<f64>();

@@ -1,5 +1,5 @@
-//! What fell due over a phase with open arrivals, and how much of it waited when: what throughput after a
-//! fault is held against, and what has to be worked off before the fault is over.
+//! Counts operations that fell due over a phase with open arrivals, and how many of them waited at each time: throughput
+//! after a fault is compared with them, and the backlog must be worked off before the fault is over.
 
 use kvdyno_core::measure::{PhaseMeasure, Side, Stretch};
 use kvdyno_core::workload::{GroupPlan, PhasePlan};
@@ -9,23 +9,23 @@ use kvdyno_core::ground::median;
 use super::recovery::window_of;
 use crate::result::{BacklogAccount, Undecided};
 
-/// What falls due in this time may wait without being a backlog, ns.
+/// Time for which due operations may wait without being a backlog, ns.
 const PROMPT: u64 = 100_000_000;
-/// Share of what ends that may fail without the backlog being refused rather than worked off.
+/// Share of ended operations that may fail; with more the backlog was refused rather than worked off.
 const REFUSED: f64 = 0.01;
 /// Two-sided 95 % point of the normal distribution, rounded up.
 const RANGE: f64 = 2.0;
 
-/// What fell due, and when. Times count from the begin of the phase, ns.
+/// Operations that fell due, by time. Times count from the begin of the phase, ns.
 pub(super) struct Schedule {
     /// The end of each interval, with all that had fallen due by then.
     due: Vec<(u64, f64)>,
-    /// Which share of it reads and which writes.
+    /// Shares of reads and of writes in them.
     shares: [f64; 2],
 }
 
 impl Schedule {
-    /// `None` if the next request of some clients waits for an answer: then nobody asks for a rate.
+    /// Builds the schedule of a phase; `None` if some clients have closed arrivals, since nothing falls due at a rate then.
     pub fn of(plan: &PhasePlan, measure: &PhaseMeasure) -> Option<Schedule> {
         let rates: Vec<f64> = plan.groups.iter().map(rate).collect::<Option<_>>()?;
         let all: f64 = rates.iter().sum();
@@ -44,7 +44,7 @@ impl Schedule {
         Some(Schedule { due: due.collect(), shares })
     }
 
-    /// What had fallen due by then, of both sides: within an interval evenly.
+    /// Returns how many operations of both sides had fallen due by `at`; they are spread evenly within an interval.
     pub fn due_by(&self, at: u64) -> f64 {
         let place = self.due.partition_point(|(end, _)| *end < at);
         let before = place.checked_sub(1).map_or((0, 0.0), |before| self.due[before]);
@@ -57,19 +57,19 @@ impl Schedule {
         }
     }
 
-    /// What fell due of one side between two times.
+    /// Returns how many operations of one side fell due between two times.
     pub fn due_in(&self, side: Side, from: u64, to: u64) -> f64 {
         self.shares[side as usize] * (self.due_by(to) - self.due_by(from))
     }
 }
 
-/// Requests a second; of a rate that changes the one that it comes to.
+/// Returns a group's rate in requests a second; of a rate that changes, the last one. `None` with closed arrivals.
 fn rate(group: &GroupPlan) -> Option<f64> {
     let curve = group.arrival.curve()?;
     Some(group.changes.last().map_or(curve.comes_to(), |change| change.rate))
 }
 
-/// Share of a group's operations that are on one side.
+/// Returns the share of a group's operations that are on one side.
 fn part(group: &GroupPlan, side: Side) -> f64 {
     let parts = &group.mix.parts;
     let sum = |of: &dyn Fn(Side) -> bool| -> f64 {
@@ -78,31 +78,31 @@ fn part(group: &GroupPlan, side: Side) -> f64 {
     sum(&|of| of == side) / sum(&|_| true).max(1.0)
 }
 
-/// What was due and had not ended, at the end of each slot.
+/// Operations that were due and had not ended, at the end of each slot.
 pub(super) struct Waiting {
     width: u64,
     slots: Vec<WaitingSlot>,
-    /// How many waited before the first fault, from when on the load was level with its schedule.
+    /// Operations that waited before the first fault, from when on the load was level with its schedule.
     usual: f64,
     /// Slots of the longest time before the first fault in which more waited than usual.
     usual_pile: usize,
-    /// Share of what ended before the first fault that did not succeed.
+    /// Share of operations ended before the first fault that did not succeed.
     usual_refused: f64,
 }
 
 /// One slot of a load with a schedule.
 #[derive(Clone, Copy)]
 struct WaitingSlot {
-    /// Due and not ended, at its end.
+    /// Operations due and not ended, at its end.
     waiting: f64,
-    /// Fell due in [`PROMPT`] before its end.
+    /// Operations that fell due in [`PROMPT`] before its end.
     prompt: f64,
     ended: u64,
     refused: u64,
 }
 
 impl Waiting {
-    /// In a phase whose first fault was begun at `first` since its begin.
+    /// Counts waiting operations of a phase whose first fault began at `first` since the phase's begin.
     pub fn of(schedule: &Schedule, measure: &PhaseMeasure, first: u64) -> Waiting {
         let timeline = &measure.timeline;
         let width = timeline.slot.max(1);
@@ -134,7 +134,7 @@ impl Waiting {
         Waiting { width, usual, usual_pile, usual_refused, slots }
     }
 
-    /// From a fault's begin to whatever came next.
+    /// Accounts for the backlog from a fault's begin to the next action.
     pub fn after(&self, span: Stretch) -> BacklogAccount {
         let from = (span.from / self.width) as usize;
         let to = ((span.to / self.width) as usize).min(self.slots.len());
@@ -147,7 +147,7 @@ impl Waiting {
         };
         let window = (window_ns / self.width).max(1) as usize;
         let drained = self.drained(watched, window);
-        // At the end of the slot before there were more still.
+        // At the end of the slot before, still more were waiting.
         let since = |at: usize| ((from + at + 1) as u64 * self.width).saturating_sub(span.from);
         let answered_ns = drained.map(|at| if at == 0 { 0 } else { since(at) });
         let given_up = drained.map_or(told.given_up, |at| refused(&watched[..at]));
@@ -155,7 +155,7 @@ impl Waiting {
         BacklogAccount { given_up, answered_ns, watched_ns, window_ns, ..told }
     }
 
-    /// Returns the first slot from which on for a window nothing waits for longer than before, and no more is refused.
+    /// Returns the first slot from which on, for a window, no operation waits longer than before and no more are refused.
     fn drained(&self, watched: &[WaitingSlot], window: usize) -> Option<usize> {
         let begins = (watched.len() + 1).saturating_sub(window);
         let allowed = self.usual_pile + (PROMPT / self.width) as usize;
@@ -167,7 +167,7 @@ impl Waiting {
         })
     }
 
-    /// More of what ended was refused than before the fault.
+    /// Returns true if a larger share of what ended was refused than before the fault.
     fn refuses(&self, slots: &[WaitingSlot]) -> bool {
         let sum = |of: fn(&WaitingSlot) -> u64| slots.iter().map(of).sum::<u64>() as f64;
         let (ended, refused) = (sum(|slot| slot.ended), sum(|slot| slot.refused));
@@ -176,12 +176,12 @@ impl Waiting {
     }
 }
 
-/// More waits than is usual: what falls due in [`PROMPT`], or twice as many as before.
+/// Returns true if more operations wait than is usual: than fall due in [`PROMPT`], and than twice as many as before.
 fn piled(slot: &WaitingSlot, usual: f64) -> bool {
     slot.waiting > (2.0 * usual).max(slot.prompt).max(1.0)
 }
 
-/// The most slots in a row in which more waits than usual.
+/// Returns the largest number of slots in a row in which more operations wait than usual.
 fn longest_pile(slots: &[WaitingSlot], usual: f64) -> usize {
     let runs = slots.chunk_by(|one, next| piled(one, usual) == piled(next, usual));
     runs.filter(|run| piled(&run[0], usual)).map(<[_]>::len).max().unwrap_or(0)
@@ -210,7 +210,8 @@ mod tests {
         PhasePlan::plain(1, "load", groups, Duration::from_secs(60))
     }
 
-    /// A thousand requests a second for 22.5 s; `ended` says how many end in the slot that begins then.
+    /// Makes up a phase with 1,000 requests a second for 22.5 s; `ended` gives how many end in the slot that begins at a
+    /// time.
     fn measure(ended: impl Fn(u64) -> u64) -> PhaseMeasure {
         let mut measure = sample::recordings(0).remove(0).measure;
         (measure.start, measure.end) = (START, START + 45 * SECOND / 2);
@@ -247,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_backlog_is_drained_when_what_had_piled_up_has_ended() {
-        // Two seconds of nothing; then, for four seconds, half as much again as falls due.
+        // Two seconds without an answer; then, for four seconds, half as many again as fall due.
         let outage = |at: u64| match at / SECOND {
             4 | 5 => 0,
             6..=9 => 31,
@@ -263,8 +264,8 @@ mod tests {
             (told.most, told.window_ns, told.watched_ns),
             (2_000, 9 * SECOND, 9_020_000_000)
         );
-        // What falls due in a tenth of a second is none: 1,900 of 2,000 are worked off, at 550 a second. That half of all
-        // fails was so before.
+        // The operations of a tenth of a second are no backlog: 1,900 of 2,000 are worked off, at 550 a second. Half of
+        // all operations failed before, too.
         assert_eq!(told.answered_ns, Some(2 * SECOND + 3_460_000_000));
         assert_eq!(after(4, 8).answered_ns, None, "something was done before");
         assert_eq!((after(11, 19).most, after(11, 19).answered_ns), (0, Some(0)));
@@ -273,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_backlog_that_is_refused_is_given_up_and_not_drained() {
-        // Nothing for two seconds; then all of it is refused within half a second, as what falls due is from then on.
+        // No answer for two seconds; then all of it is refused within half a second, as what falls due is from then on.
         let refusing = |until: u64| {
             let mut measure = measure(|at| match at / (SECOND / 2) {
                 8..12 => 0,
@@ -293,7 +294,7 @@ mod tests {
         };
         let never = refusing(23 * SECOND);
         assert_eq!((never.answered_ns, never.given_up, never.most), (None, 18_000, 2_000));
-        // As soon as no more than one in a hundred is refused.
+        // The backlog is drained as soon as no more than one in a hundred is refused.
         let later = refusing(10 * SECOND);
         let after = later.answered_ns.unwrap();
         assert!((5_900_000_000..=6_000_000_000).contains(&after), "{later:?}");
@@ -318,14 +319,14 @@ mod tests {
 
     #[test]
     fn what_always_waits_is_no_backlog() {
-        // 300 are always in flight.
+        // 300 operations are always in flight.
         let slow = |at: u64| if at < 300_000_000 { 0 } else { 20 };
         let (measure, plan) = (measure(slow), plan(vec![group(&[(Kind::Get, 1000)], 1_000.0)]));
         let schedule = Schedule::of(&plan, &measure).unwrap();
         let span = Stretch { from: 4 * SECOND, to: 12 * SECOND };
         let told = Waiting::of(&schedule, &measure, 4 * SECOND).after(span);
         assert_eq!((told.most, told.answered_ns), (300, Some(0)));
-        // Without a level from before it is one.
+        // Without a level from before, they are a backlog.
         let told = Waiting::of(&schedule, &measure, 0).after(span);
         assert_eq!(told.answered_ns, None);
     }

@@ -2,17 +2,17 @@
 
 use kvdyno_core::measure::{Nanos, Silences, Stretch};
 
-/// Stretches without success of one side, and when things were done; on core's clock.
+/// Stretches without success of one side, and the begins of all actions; on core's clock.
 pub(super) struct Silent<'a> {
     pub silences: &'a Silences,
-    /// Begins of what was done, in order.
+    /// Begins of the actions, in order.
     pub begins: &'a [Nanos],
-    /// Returns the longest time that usually passes between two successes, at a time.
+    /// Returns the longest time that usually passes between two successes, at a time; ns.
     pub usual: &'a dyn Fn(Nanos) -> Nanos,
 }
 
 impl Silent<'_> {
-    /// Returns which of [`Silent::begins`] began a stretch; `None` if it began before all of them.
+    /// Returns the index in [`Silent::begins`] of the action that began a stretch; `None` if it began before all of them.
     ///
     /// The last success before a fault lies a little before it. So a stretch that a fault falls into is the fault's if no
     /// more time had passed than usual; else it goes on with what was before.
@@ -27,7 +27,7 @@ impl Silent<'_> {
         }
     }
 
-    /// Returns the longest stretch that number `of` of [`Silent::begins`] began, cut at `end`.
+    /// Returns the longest stretch that action number `of` in [`Silent::begins`] began, cut at `end`.
     pub(super) fn longest(&self, of: usize, end: Nanos) -> Option<Stretch> {
         let own =
             self.silences.stretches.iter().filter(|stretch| self.owner(**stretch) == Some(of));

@@ -1,4 +1,4 @@
-//! Accounts of faults whose cost is known, because the timeline was made up.
+//! Accounts of faults whose cost is known beforehand, because the timeline was made up.
 
 use kvdyno_core::measure::{Interval, KindMeasure, Series, Silences, Slow};
 use kvdyno_core::verify::Behind;
@@ -11,8 +11,8 @@ use crate::sample;
 const SECOND: u64 = 1_000_000_000;
 const SLOT: u64 = 20_000_000;
 
-/// A phase of 30 s that began at 7 s of the clock, with 1,000 writes a second; `rate` says how many
-/// there are in a slot from that time on.
+/// Makes up a phase of 30 s that began at 7 s of the clock, with 1,000 writes a second; `rate` gives how many end in a
+/// slot, by the time since the begin.
 fn phase(rate: impl Fn(u64) -> u64) -> PhaseMeasure {
     let start = 7 * SECOND;
     let second = |second: u64| {
@@ -40,7 +40,7 @@ fn phase(rate: impl Fn(u64) -> u64) -> PhaseMeasure {
     measure
 }
 
-/// Clients that insert, each its next record when the last is answered, or at a rate.
+/// Plans clients that insert, each its next record when the last is answered, or at a rate.
 fn plan(arrival: Arrival) -> PhasePlan {
     let group = GroupPlan { arrival, ..GroupPlan::plain("insert", &[(Kind::Insert, 1000)], 1) };
     PhasePlan::plain(1, "insert", vec![group], std::time::Duration::from_secs(60))
@@ -50,7 +50,7 @@ fn account_of(measure: &PhaseMeasure, faults: &[FaultResult]) -> Vec<FaultAccoun
     of_faults(&plan(Arrival::Closed), measure, faults)
 }
 
-/// The same phase with 1,000 requests a second that fall due.
+/// Accounts for the same phase with 1,000 requests a second that fall due.
 fn of_open(mut measure: PhaseMeasure, faults: &[FaultResult]) -> Vec<FaultAccount> {
     for point in &mut measure.timeline.points {
         point.interval.offered = 1_000;
@@ -71,14 +71,14 @@ fn throughput(side: &SideAccount) -> &ThroughputRecovery {
     side.throughput.as_ref().unwrap()
 }
 
-/// Slow operations of each second, of 1,000.
+/// Sets the slow operations of each second, of 1,000.
 fn slow(measure: &mut PhaseMeasure, slower: impl Fn(usize) -> u64) {
     for (second, point) in measure.timeline.points.iter_mut().enumerate() {
         point.slow[1] = Slow { slower: slower(second), of: 1_000 };
     }
 }
 
-/// Nothing from 10 s on for two seconds, and then what had piled up within half a second.
+/// Gives the writes of a slot: none from 10 s on for two seconds, and then the backlog within half a second.
 fn outage(at: u64) -> u64 {
     match at {
         at if (10 * SECOND..12 * SECOND).contains(&at) => 0,
@@ -126,7 +126,7 @@ fn an_outage_is_told_to_the_slot() {
 
 #[test]
 fn a_stall_before_the_fault_does_not_hide_the_outage_after_it() {
-    // For a second nothing, and then what had piled up.
+    // No write for a second, and then the backlog.
     let stalled = |at: u64| match at {
         at if (5 * SECOND..6 * SECOND).contains(&at) => 0,
         at if (6 * SECOND..7 * SECOND).contains(&at) => 40,
@@ -159,13 +159,13 @@ fn what_does_not_come_back_is_not_said_to() {
     let row = &lines::rows(&account)[0];
     let words = |text: &str| Cell::Text(text.to_owned());
     assert_eq!(row[..3], [words("kill node-1"), Cell::Moment(10 * SECOND), words("writes")]);
-    // Half of what was watched is the window.
+    // The window is half of the time that was watched.
     assert!(row.iter().any(|cell| cell.text() == "> 10.0 s"), "{row:?}");
 }
 
 #[test]
 fn a_level_is_never_that_of_a_load_that_catches_up() {
-    // It took four seconds to start, catches up until the fault, and again after an outage of 2 s.
+    // The load took four seconds to start, catches up until the fault, and again after an outage of 2 s.
     let begun = |at: u64| match at {
         at if at < 4 * SECOND => 0,
         at if at < 10 * SECOND => 32,
@@ -183,7 +183,7 @@ fn a_level_is_never_that_of_a_load_that_catches_up() {
     assert_eq!((side.asked_rate, side.former_rate), (Some(1_000.0), None));
     assert_eq!((side.former_p99_ns, side.latency), (None, None));
     assert_eq!(throughput(side).undecided, Some(Undecided::NothingBefore));
-    // In the end 2,400 wait, of those before the fault too, and 1,550 a second end.
+    // In the end 2,400 wait, some from before the fault too, and 1,550 a second end.
     let backlog = account[0].backlog.unwrap();
     assert_eq!(backlog.most, 2_400);
     assert_eq!(backlog.answered_ns, None, "there is more than falls due in a tenth of a second");
@@ -194,7 +194,7 @@ fn a_level_is_never_that_of_a_load_that_catches_up() {
 
 #[test]
 fn a_former_level_is_never_above_what_was_asked() {
-    // A little more succeeds than falls due: something of before is worked off all the time.
+    // A little more succeeds than falls due: an older backlog is worked off all the time.
     let measure = phase(|at| if at < 10 * SECOND { 21 } else { outage(at) });
     let account = of_open(measure.clone(), &[fault("kill", "node-1", 10 * SECOND)]);
     let side = writes(&account[0]);
@@ -202,7 +202,7 @@ fn a_former_level_is_never_above_what_was_asked() {
     let told = account[0].backlog.unwrap();
     let (most, drained) = (1_500, Some(2 * SECOND + 360_000_000));
     assert_eq!((told.most, told.answered_ns, told.given_up), (most, drained, 0));
-    // With closed arrivals nothing is asked for, and nothing can pile up.
+    // With closed arrivals nothing falls due, and nothing can pile up.
     let closed = account_of(&measure, &[fault("kill", "node-1", 10 * SECOND)]);
     let side = writes(&closed[0]);
     assert_eq!((side.asked_rate, closed[0].backlog), (None, None));
@@ -284,12 +284,12 @@ fn stale_reads_are_told_by_versions_and_time_and_what_is_absent_as_absent() {
     measure.behind = Behind { absent: 5, versions: None, ..behind };
     let none = "5 stale reads, each of which found nothing, the stalest at least 40.0 ms old";
     assert_eq!(told(&measure), none);
-    // Ten more turned out to be of records that are lost; their reads were as old.
+    // Ten more turned out to be of records that are lost; those reads were as old.
     measure.behind = Behind { reads: 15, outlived: 1, earlier: 4, longest: None, ..behind };
     let lost = "5 stale reads and 10 of what is lost: 1 found what should have vanished, 4 found \
                 what an earlier run wrote, 10 were 1 to 4 versions behind";
     assert_eq!(told(&measure), lost);
-    // As results of earlier versions have it.
+    // Results of earlier versions have only these figures.
     let some = StaleAccount { examined: 3, ..stale(&measure).unwrap() };
     let some = StaleAccount { absent: 0, outlived: 0, earlier: 0, most_versions: 1, ..some };
     assert_eq!(lines::stale_text(&some), "5 stale reads, 1 version behind (of 3 of them)");
@@ -325,7 +325,7 @@ fn a_fault_is_at_work_until_its_repair_or_the_end() {
     assert!(at_work(&[fault("resume", "a", 1, 2)]).is_empty(), "a repair is no fault");
 }
 
-/// Stretches without success, in s since the phase began.
+/// Sets stretches without success, in s since the phase began.
 fn silent(measure: &mut PhaseMeasure, stretches: &[(f64, f64)]) {
     let at = |s: f64| measure.start + (s * 1e9) as u64;
     let stretches = stretches.iter().map(|&(from, to)| Stretch { from: at(from), to: at(to) });
@@ -335,7 +335,7 @@ fn silent(measure: &mut PhaseMeasure, stretches: &[(f64, f64)]) {
 #[test]
 fn a_stretch_without_success_belongs_to_the_fault_that_began_it() {
     let mut measure = phase(outage);
-    // The second fault's begins with the last success before it.
+    // The second fault's stretch begins with the last success before the fault.
     silent(&mut measure, &[(9.999, 10.66), (19.998, 27.8)]);
     let faults = [fault("kill", "node-1", 10 * SECOND), fault("kill", "node-2", 20 * SECOND)];
     let told = |measure: &PhaseMeasure, faults: &[FaultResult]| -> Vec<Option<u64>> {
@@ -346,16 +346,16 @@ fn a_stretch_without_success_belongs_to_the_fault_that_began_it() {
             .collect()
     };
     assert_eq!(told(&measure, &faults), [Some(661), Some(7_802)]);
-    // One that goes on is the first one's; the second has no success to end.
+    // A stretch that goes on belongs to the first fault; the second has no success to end.
     silent(&mut measure, &[(10.001, 30.0)]);
     assert_eq!(told(&measure, &faults), [Some(19_999), None]);
-    // The repair did not begin what it ends; the fault's row has what follows its repair.
+    // The repair did not begin the stretch that it ends; the fault's row has what follows its repair.
     let repaired = [faults[0].clone(), fault("start again", "node-1", 15 * SECOND)];
     silent(&mut measure, &[(10.001, 16.0), (17.0, 17.3)]);
     assert_eq!(told(&measure, &repaired), [Some(5_999), Some(300)]);
     silent(&mut measure, &[(10.001, 10.2), (17.0, 17.3)]);
     assert_eq!(told(&measure, &repaired), [Some(300), Some(300)]);
-    // Nobody is blamed for what was before.
+    // No fault is blamed for a stretch from before it.
     silent(&mut measure, &[(8.0, 10.1)]);
     assert_eq!(told(&measure, &faults[..1]), [Some(0)]);
 }
@@ -372,10 +372,10 @@ fn latency_is_back_when_no_more_is_slow_than_before() {
     };
     assert_eq!(told(&|_| 2), Some(0));
     assert_eq!(told(&|second| if (10..15).contains(&second) { 100 } else { 2 }), Some(5));
-    // A slow second after ten good ones is another matter; slower for good is not back.
+    // A slow second after ten good ones does not count; a load that is slower for good has not recovered.
     assert_eq!(told(&|second| if second == 10 || second == 25 { 1_000 } else { 2 }), Some(1));
     assert_eq!(told(&|second| if second < 10 { 2 } else { 8 }), None);
-    // What came in clusters before may do so again.
+    // Slow operations that came in clusters before may do so again.
     assert_eq!(told(&|second| if second % 5 == 3 { 10 } else { 0 }), Some(0));
     let mut measure = phase(|_| 20);
     measure.timeline.points.iter_mut().for_each(|point| point.slow[1].of = 20);

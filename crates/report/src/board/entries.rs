@@ -18,14 +18,14 @@ use crate::result::{
 use crate::view::main_row;
 use crate::wording::{difference_stamp, promises};
 
-/// How deep results are looked for in folders.
+/// Depth to which folders are searched for results.
 const DEEPEST: u32 = 5;
 /// Normal quantile of a 95 % interval.
 const OF_95_PERCENT: f64 = 1.96;
-/// Members of a plan that name or number something, or say who carries it, and change no figure.
+/// Members of a plan that name or number something, or say which threads carry it, and change no figure.
 const NAMES_ONLY: [&str; 3] = ["name", "seed", "threads"];
 
-/// A figure and the interval in which it lies with 95 % confidence, as far as the run itself tells.
+/// A figure and its 95 % confidence interval, as far as the run itself gives one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Figure {
     pub value: f64,
@@ -35,63 +35,63 @@ pub(crate) struct Figure {
 /// A measured phase of a store.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    /// Of its store's run in the result.
+    /// Number of its store's run in the result.
     pub number: usize,
     pub suite: String,
     pub phase: String,
-    /// Requests came at a rate that was asked: latency tells, the rate does not.
+    /// True if requests came at a given rate: then latency is compared, and the rate is not.
     pub is_open: bool,
     pub store: String,
-    /// How it was set up.
+    /// Setup of the store.
     pub setup: String,
     pub version: String,
     pub machine: String,
-    /// The kvdyno that measured.
+    /// Version or git build of the kvdyno that measured.
     pub kvdyno: String,
-    /// RFC 3339, UTC.
+    /// Time of the measurement, RFC 3339, UTC.
     pub when: String,
     pub durability: String,
-    /// What its own cuts of power show.
+    /// Evidence of its own cuts of power.
     pub evidence: Option<CutEvidence>,
-    /// What those of another result show.
+    /// Evidence of another result's cuts of power.
     pub shown_elsewhere: Option<ShownElsewhere>,
     pub consistency: String,
-    /// Whatever must be equal for a ranking.
+    /// Conditions that must be equal for a ranking.
     pub class: Class,
     pub verdict: Standing,
-    /// Names of the reasons.
+    /// Names of the reasons for the verdict.
     pub reasons: String,
     pub rate: Option<Figure>,
-    /// Latencies are lower bounds: some operations were due and never started.
+    /// True if latencies are lower bounds: some operations were due and never started.
     pub is_at_least: bool,
     pub p50: Option<f64>,
     pub p99: Option<Figure>,
     pub p99_9: Option<f64>,
-    /// Currency, and what a million operations cost.
+    /// Currency, and cost of a million operations.
     pub cost: Option<(String, f64)>,
-    /// Name of its report, without an ending.
+    /// Name of its report, without extension.
     pub report: String,
 }
 
-/// What entries have alike that are ranked together.
+/// Conditions that entries ranked together have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Class {
     pub durability: String,
     pub consistency: String,
-    /// How the suite was changed; empty if it was not.
+    /// Changes to the suite, in words; empty if there are none.
     pub stamp: String,
     pub records: u64,
-    /// Of the phases that were planned.
+    /// Hash of the phases that were planned.
     pub plan: u64,
 }
 
-/// Whether an entry may be believed, best first.
+/// Credibility of an entry, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
     Valid,
     Suspect,
     Invalid,
-    /// It did not come to its end.
+    /// The run did not come to its end.
     Unfinished,
 }
 
@@ -117,15 +117,16 @@ impl Standing {
     }
 }
 
-/// A result, and where it was found.
+/// A result with the file in which it was found.
 pub(super) struct Found {
     pub path: PathBuf,
     pub result: RunResult,
-    /// Name of its report, without an ending.
+    /// Name of its report, without extension.
     pub report: String,
 }
 
-/// Files of results at a path: itself, that of its folder, or those in folders below. `Err` if there are none.
+/// Lists files of results at a path: the file itself, that of its folder, or those in folders below. `Err` if there are
+/// none.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     if path.is_file() {
@@ -149,14 +150,15 @@ fn gather(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) {
             Ok(kind) if kind.is_dir() && depth < DEEPEST && !is_hidden => {
                 gather(&path, depth + 1, found)
             }
-            // One JSON a result, as a git repository keeps them. A folder of trials has a summary, which is none.
+            // One JSON file for each result, as a git repository keeps them. A folder of trials has a summary, which is
+            // not a result.
             Ok(kind) if kind.is_file() && is_json(&path) => found.push(path),
             _ => {}
         }
     }
 }
 
-/// The files beside a result are its own.
+/// Returns true if the files beside a result belong to it.
 pub(crate) fn is_whole(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == RESULT_FILE)
 }
@@ -173,10 +175,10 @@ impl Found {
         Ok(Found::new(path.to_owned(), result))
     }
 
-    /// A result that is in this file.
+    /// Names the report of a result that is in this file.
     pub fn new(path: PathBuf, result: RunResult) -> Found {
         let mut hash = DefaultHasher::new();
-        // The same result in two places is one.
+        // The same result in two places gets the same name.
         (&result.started, &result.command, result.seed).hash(&mut hash);
         let runs = result.runs.iter().map(|run| (&run.store.url, &run.ended));
         runs.for_each(|run| run.hash(&mut hash));
@@ -189,7 +191,7 @@ impl Found {
         self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
     }
 
-    /// Writes its report into `folder`: the one beside it, or one that is made, if there is none yet.
+    /// Writes its report into `folder`: a copy of the one beside it, or a new one, if there is none yet.
     pub fn write_report(&self, folder: &Path) -> Result<(), String> {
         let to = folder.join(&self.report).with_extension("html");
         let own = self.folder().join(REPORT_FILE);
@@ -198,7 +200,7 @@ impl Found {
         } else if to.is_file() {
             Ok(())
         } else {
-            // What lies beside a bare file is not its timeline.
+            // The files beside a bare JSON file are not its timeline.
             let nowhere = folder.join(&self.report);
             let beside = if is_whole(&self.path) { self.folder() } else { &nowhere };
             let page =
@@ -208,7 +210,7 @@ impl Found {
         written.map_err(|error| format!("{}: {error}", to.display()))
     }
 
-    /// Its entries.
+    /// Returns an entry for each measured phase.
     pub fn entries(&self) -> Result<Vec<Entry>, HistogramError> {
         let result = &self.result;
         let folder = self.folder();
@@ -273,7 +275,7 @@ impl Found {
         })
     }
 
-    /// All that is not of a phase.
+    /// Fills in all that does not depend on the phase.
     fn blank(&self, run: &StoreRun) -> Entry {
         let result = &self.result;
         let (durability, consistency) = promises(run);
@@ -331,7 +333,7 @@ impl Class {
         }
     }
 
-    /// In words.
+    /// Describes the class in words.
     pub fn text(&self) -> String {
         let records = kvdyno_core::ground::numbers::grouped(self.records as f64);
         let mut text = format!(
@@ -345,8 +347,8 @@ impl Class {
     }
 }
 
-/// Gives each of `entries`, the oldest first, that shows nothing itself the newest result of the same store, version, setup
-/// and promise that does. A refutation goes before all that shows the contrary.
+/// Gives each of `entries` (oldest first) without evidence of its own the newest result of the same store, version, setup
+/// and promise that has some. A refutation takes precedence over results that show the contrary.
 pub(super) fn share(entries: &mut [Entry]) {
     let mut best: BTreeMap<_, (bool, ShownElsewhere)> = BTreeMap::new();
     for entry in entries.iter() {
@@ -365,13 +367,13 @@ pub(super) fn share(entries: &mut [Entry]) {
     }
 }
 
-/// Store, version, setup and promise, which must be the same.
+/// Returns store, version, setup and promise, which must be the same.
 fn key(entry: &Entry) -> [String; 4] {
     let Entry { store, version, setup, class, .. } = entry;
     [store.clone(), version.clone(), setup.clone(), class.durability.clone()]
 }
 
-/// Takes away what is told of a plan and changes no figure; of its phases and whatever is in them.
+/// Removes members of a plan that change no figure, from its phases and everything in them.
 fn unnamed(plan: &mut Value) {
     match plan {
         Value::Array(parts) => parts.iter_mut().for_each(unnamed),
@@ -383,7 +385,7 @@ fn unnamed(plan: &mut Value) {
     }
 }
 
-/// Standard errors of the logarithms of rate and p99, where the run's intervals tell them.
+/// Returns the standard errors of the logarithms of rate and p99, where the run's intervals give them.
 fn errors(samples: &Samples, run: usize, phase: &PhaseResult) -> [Option<f64>; 2] {
     let slots = samples.phase(run, phase.index).of(|_| true);
     if slots.len() < 3 {
@@ -399,7 +401,7 @@ fn errors(samples: &Samples, run: usize, phase: &PhaseResult) -> [Option<f64>; 2
     [within(0), within(1)]
 }
 
-/// What a million operations cost at a rate.
+/// Returns the currency and the cost of a million operations at a rate.
 fn cost(result: &RunResult, rate: Option<f64>) -> Option<(String, f64)> {
     let (cost, rate) = (result.cost.as_ref()?, rate.filter(|rate| *rate > 0.0)?);
     Some((cost.currency.clone(), cost.hourly() / (rate * 3_600.0) * 1e6))

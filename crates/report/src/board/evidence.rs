@@ -1,22 +1,22 @@
-//! What cuts of power have shown of a store holds for its other results, too, as long as store, version and setup are the
-//! same: on the board a promise says which result shows it.
+//! Evidence of power cuts for the board. What cuts of power have shown of a store holds for its other results, too, as
+//! long as store, version and setup are the same; so the board names beside a promise the result that shows it.
 
 use kvdyno_core::evidence::{Claimed, EvidenceStatus};
 
 use crate::evidence::{cut_figures, of_run};
 use crate::result::StoreRun;
 
-/// What cuts of power in one result say of the promise of its store.
+/// Evidence of power cuts in one result for or against the promise of its store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CutEvidence {
-    /// It was not kept.
+    /// True if the promise was not kept.
     pub is_against: bool,
     /// Cuts, acknowledged writes and lost ones, in words.
     pub figures: String,
 }
 
 impl CutEvidence {
-    /// `None` if the run neither shows nor refutes its store's promise.
+    /// Reads the evidence off a run; `None` if the run neither shows nor refutes its store's promise.
     pub fn of(run: &StoreRun) -> Option<CutEvidence> {
         let cuts = of_run(run, Claimed::SurvivesPowerLoss)?;
         let is_against = match cuts.status() {
@@ -30,11 +30,11 @@ impl CutEvidence {
     }
 }
 
-/// Where a promise is shown, or refuted, for a result that does not do so itself.
+/// Result that shows or refutes a promise, for another result that has no evidence of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ShownElsewhere {
-    /// In words.
+    /// Evidence in words.
     pub text: String,
-    /// Name of the result's report, without an ending.
+    /// Name of the result's report, without extension.
     pub report: String,
 }

@@ -1,4 +1,5 @@
-//! The history of one phase of one setup on one machine: every result in order, and where its figures have changed.
+//! The history of one phase of one setup on one machine: all results in order, and the points at which their figures
+//! changed.
 
 use serde::Serialize;
 
@@ -6,7 +7,7 @@ use super::entries::{Class, Entry, Figure, Standing};
 use super::steps::Steps;
 use kvdyno_core::ground::numbers::{approximate_count, duration_text};
 
-/// What the results of a history have alike.
+/// Conditions that the results of a history have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kin {
     pub suite: String,
@@ -23,7 +24,7 @@ impl Kin {
     }
 }
 
-/// Which figure a chart is of.
+/// Figure that a chart shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Drawn {
     Rate,
@@ -34,23 +35,23 @@ pub(super) enum Drawn {
 #[derive(Debug, Serialize)]
 pub(super) struct HistoryChart {
     pub title: &'static str,
-    /// `amount` or `latency` (µs).
+    /// Name of the axis: `amount` or `latency` (µs).
     axis: &'static str,
     /// Day, version and build of each result.
     names: Vec<String>,
     values: Vec<Option<f64>>,
     low: Vec<Option<f64>>,
     high: Vec<Option<f64>>,
-    /// It may be believed.
+    /// True if the result may be believed.
     valid: Vec<bool>,
-    /// Of each stretch between steps: its first result and the one behind its last, and its level.
+    /// Stretches between steps: index of the first result, index behind the last one, and level.
     levels: Vec<(usize, usize, f64)>,
 }
 
-/// A change that stays, in words.
+/// A lasting change of a figure, in words.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ToldStep {
-    /// When the first result with it was measured.
+    /// Time at which the first result with it was measured.
     pub when: String,
     pub text: String,
     pub is_worse: bool,
@@ -60,7 +61,7 @@ impl Drawn {
     fn of(self, entry: &Entry) -> Option<Figure> {
         match self {
             Drawn::Rate => entry.rate,
-            // µs, as all charts have them.
+            // Latencies are in µs, as in all charts.
             Drawn::P99 => entry.p99.map(|figure| Figure {
                 value: figure.value / 1e3,
                 interval: figure.interval.map(|(low, high)| (low / 1e3, high / 1e3)),
@@ -76,7 +77,7 @@ impl Drawn {
     }
 }
 
-/// The chart of a figure over a history, and its steps.
+/// Draws the chart of a figure over a history, and finds its steps.
 pub(super) fn chart(
     entries: &[&Entry],
     drawn: Drawn,
@@ -84,7 +85,7 @@ pub(super) fn chart(
 ) -> (HistoryChart, Vec<ToldStep>) {
     let figures: Vec<Option<Figure>> = entries.iter().map(|entry| drawn.of(entry)).collect();
     let valid: Vec<bool> = entries.iter().map(|entry| entry.verdict == Standing::Valid).collect();
-    // What may be bent is shown, and proves nothing.
+    // Results that may be distorted are shown, but prove nothing.
     let judged: Vec<(usize, f64)> = figures
         .iter()
         .enumerate()
@@ -142,14 +143,14 @@ pub(super) fn chart(
     (chart, told)
 }
 
-/// What tells a result from its neighbours.
+/// Names a result so that it differs from its neighbours.
 fn name(entry: &Entry) -> String {
     let Entry { version, kvdyno, .. } = entry;
     let of = if version.is_empty() { String::new() } else { format!(" version {version},") };
     format!("{},{of} kvdyno {kvdyno}", day(entry))
 }
 
-/// The day of an entry.
+/// Returns the day of an entry.
 pub(super) fn day(entry: &Entry) -> String {
     entry.when.chars().take(10).collect()
 }

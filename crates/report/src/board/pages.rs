@@ -1,4 +1,4 @@
-//! What the pages of the board are filled with.
+//! Contents of the board's pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::{Board, REPORTS, Skipped};
 use crate::html::{chart_library, page_style, script_json};
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
 
-/// Most steps, and most files that were skipped, on the first page, the latest and the first; how many there are is told.
+/// Most steps (the latest) and most skipped files (the first) on the first page; the page also gives their total number.
 const MOST_LISTED: usize = 50;
 
 const STYLE: &str = include_str!("../../templates/board/board.css");
@@ -23,17 +23,17 @@ const HISTORY_SCRIPT: &str = concat!(
 );
 const CHART_STYLE: &str = include_str!("../../templates/uplot/uPlot.min.css");
 
-/// Name of a suite's page.
+/// Returns the file name of a suite's page.
 pub(super) fn suite_file(name: &str) -> String {
     format!("suite-{}.html", slug(name))
 }
 
-/// Name of a store's page.
+/// Returns the file name of a store's page.
 pub(super) fn store_file(name: &str) -> String {
     format!("store-{}.html", slug(name))
 }
 
-/// A name that files can have: plain ones stay, others are told apart by a number.
+/// Turns a name into one that files can have: plain names stay, others are told apart by a hash.
 fn slug(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if !name.is_empty() && name.len() <= 60 && name.chars().all(is_plain) {
@@ -62,17 +62,17 @@ pub(super) struct IndexPage {
     script: &'static str,
 }
 
-/// A suite or a store.
+/// A suite or a store in a list of the first page.
 struct Listed {
     name: String,
     file: String,
-    /// What it has: stores of a suite, suites of a store.
+    /// Stores of a suite, or suites of a store.
     has: String,
     results: usize,
     latest: String,
 }
 
-/// A step, and whose it is.
+/// A step, with the store and the phase that it belongs to.
 #[derive(Clone)]
 pub(super) struct ListedStep {
     step: ToldStep,
@@ -127,7 +127,7 @@ impl IndexPage {
     }
 }
 
-/// The page of a suite: what is alike is in one ranking.
+/// The page of a suite: like results are in one ranking.
 #[derive(Template)]
 #[template(path = "board/suite.html")]
 pub(super) struct SuitePage {
@@ -141,20 +141,20 @@ pub(super) struct SuitePage {
     script: &'static str,
 }
 
-/// What may be ranked together.
+/// Results that may be ranked together.
 struct ClassCard {
     text: String,
     tables: Vec<Table>,
 }
 
-/// A phase.
+/// Ranking of a phase.
 struct Table {
     phase: String,
     is_open: bool,
     rows: Vec<Row>,
 }
 
-/// A cell: what it shows, and what it is sorted by.
+/// A cell: the text that it shows, and the value by which it is sorted.
 struct Cell {
     text: String,
     value: String,
@@ -167,12 +167,12 @@ struct Row {
     setup: String,
     version: String,
     machine: String,
-    /// Rate, p50, p99, p99.9, cost.
+    /// Rate, p50, p99, p99.9 and cost.
     cells: [Cell; 5],
     standing: &'static str,
     reasons: String,
     durability: String,
-    /// Where a promise is shown that this result does not show, and what.
+    /// Evidence for a promise that this result does not show: path of the report that shows it, and the evidence in words.
     shown_by: Option<(String, String)>,
     consistency: String,
     when: String,
@@ -195,7 +195,7 @@ impl SuitePage {
             let before = texts[..at].iter().filter(|text| **text == texts[at]).count();
             let text = match same {
                 1 => texts[at].clone(),
-                // The suite's phases were others at other times.
+                // The suite had other phases at other times.
                 _ => format!("{}; plan {} of {same}", texts[at], before + 1),
             };
             let tables = phases.iter().map(|(phase, entries)| table(phase, entries));
@@ -215,7 +215,7 @@ impl SuitePage {
 }
 
 fn table(phase: &str, entries: &[&Entry]) -> Table {
-    // The newest of each, and of each verdict, so that none hides another.
+    // The newest result of each, and of each verdict, so that none hides another.
     let mut newest: BTreeMap<_, (&Entry, usize)> = BTreeMap::new();
     for entry in entries {
         let key = (&entry.store, &entry.setup, &entry.version, &entry.machine, entry.verdict);
@@ -290,7 +290,7 @@ fn cell(figure: Option<Figure>, shown: fn(f64) -> String) -> Cell {
     Cell { text, value: value.to_string() }
 }
 
-/// The page of a store: what its figures were over time.
+/// The page of a store: its figures over time.
 #[derive(Template)]
 #[template(path = "board/store.html")]
 pub(super) struct StorePage {
@@ -363,7 +363,7 @@ impl StorePage {
         }
     }
 
-    /// The steps of all histories, for the first page.
+    /// Returns the steps of all histories, for the first page.
     pub fn latest_steps(&self) -> Vec<ListedStep> {
         let told = self.histories.iter().flat_map(|history| {
             history.steps.iter().map(|step| ListedStep {

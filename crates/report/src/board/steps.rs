@@ -1,44 +1,47 @@
-//! Steps in the history of a figure: where it has changed for good, and where it has only scattered. A step is told only
-//! where Student's t finds the results on its two sides apart so clearly that chance does that in three of a
-//! million places; so a thousand histories of nothing tell at most one. Results are kin to the one before, as a machine is
-//! warm for a week: then means scatter more than independent results tell. How much is in the history, but 20 or 30 results
-//! do not show it well, so some is always allowed for. Where several places qualify, the clearest is a
-//! step, and each side is looked at anew (binary segmentation: Scott and Knott, Biometrics 30, 1974).
+//! Finds steps in the history of a figure: changes for good, as opposed to mere scatter. A step is told only where
+//! Student's t finds the results on its two sides apart so clearly that chance does that in three of a million places; so
+//! a thousand histories without a step give at most one false one. Each result resembles the one before it, as a machine
+//! may be warm for a week: then means scatter more than independent results tell. The history shows how much, but 20 or
+//! 30 results do not show it well, so some correlation is always allowed for. Where several places qualify, the clearest
+//! is a step, and each side is searched again (binary segmentation: Scott and Knott, Biometrics 30, 1974).
 
 use std::ops::RangeInclusive;
 
 use crate::compare::student_quantile;
 
-/// Results on a side that are looked at: what was long ago says little of now.
+/// Most results on a side that are compared: results of long ago say little about now.
 const WINDOW: usize = 30;
-/// Fewest results before a step, and from it on: four disturbed runs one after the other are no step.
+/// Fewest results before a step, and from it on: four disturbed runs in a row are no step.
 const FEWEST_BEFORE: usize = 8;
 const FEWEST_AFTER: usize = 5;
-/// Chance of a place being told that is no step.
+/// Chance that a place without a step is told as one.
 const FALSE_ALARM: f64 = 3e-6;
-/// Correlation of each result with the one before that is allowed for, whatever the history shows; and the most.
+/// Correlation of each result with the one before it: the least that is allowed for, whatever the history shows, and the
+/// most.
 const CORRELATION: (f64, f64) = (0.3, 0.8);
-/// From this ratio of their variances on the two sides scatter differently. A smaller one is chance where results are few.
+/// Ratio of the variances on the two sides from which on they are not pooled. A smaller ratio is chance where results are
+/// few.
 const UNLIKE: f64 = 6.0;
-/// A smaller change is no step, however sure: nobody would look for its cause.
+/// Smallest change, as a share, that is told as a step, however sure it is: nobody would look for the cause of a smaller
+/// one.
 const SMALLEST: f64 = 0.02;
-/// Scatter that no figure falls below, as a share: what a histogram of three digits resolves.
+/// Least scatter of any figure, as a share: the resolution of a histogram of three digits.
 const RESOLUTION: f64 = 1e-3;
-/// Degrees of freedom for which the quantile is kept.
+/// Most degrees of freedom for which a limit is kept.
 const MOST_FREEDOM: usize = 2 * WINDOW;
 
-/// A change that stays.
+/// A lasting change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Step {
-    /// The first result that has it.
+    /// Index of the first result that has it.
     pub at: usize,
-    /// From before to after, as a share: −0.1 is a tenth less.
+    /// Change from before to after, as a share: −0.1 is a tenth less.
     pub change: f64,
 }
 
-/// Finds steps.
+/// Search for steps.
 pub(super) struct Steps {
-    /// What t must exceed, by whole degrees of freedom.
+    /// Limits that t must exceed, by whole degrees of freedom.
     limits: Vec<f64>,
 }
 
@@ -49,7 +52,7 @@ impl Steps {
         Steps { limits: (0..=MOST_FREEDOM).map(limit).collect() }
     }
 
-    /// The steps of a history, in order. Values that are no positive numbers cannot have one.
+    /// Returns the steps of a history, in order; none if a value is not a positive number.
     pub fn of(&self, values: &[f64]) -> Vec<Step> {
         if values.iter().any(|value| !value.is_finite() || *value <= 0.0) {
             return Vec::new();
@@ -58,8 +61,8 @@ impl Steps {
         let mut found = Vec::new();
         self.within(&sums, 0, values.len(), &mut found);
         found.sort_by_key(|step| step.at);
-        // What was looked at while others were not yet known had their levels in it: each once more, between its
-        // neighbours, if they leave it room.
+        // Some places were judged while other steps were not yet known, so those steps were within their levels: each is
+        // judged once more, between its neighbours, if they leave it room.
         for index in 0..found.len() {
             let from = if index > 0 { found[index - 1].at } else { 0 };
             let to = found.get(index + 1).map_or(values.len(), |next| next.at);
@@ -80,7 +83,7 @@ impl Steps {
         self.within(sums, step.at, to, found);
     }
 
-    /// The clearest step among them.
+    /// Finds the clearest step among them.
     fn clearest(&self, sums: &Sums, from: usize, to: usize) -> Option<Step> {
         let sure = places(from, to).filter_map(|at| {
             let before = sums.side(from.max(at.saturating_sub(WINDOW)), at);
@@ -91,7 +94,7 @@ impl Steps {
         sure.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(step, _)| step)
     }
 
-    /// How many times the limit t is at a place; `None` if it is no step.
+    /// Returns t at a place as a multiple of its limit; `None` if the place is no step.
     fn clearness(&self, before: &Side, after: &Side) -> Option<f64> {
         let difference = (after.mean - before.mean).abs();
         if difference.exp() < 1.0 + SMALLEST {
@@ -100,7 +103,8 @@ impl Steps {
         let (n, m) = (before.count, after.count);
         let freedom = n + m - 2.0;
         let [before_factor, after_factor] = factors(before, after);
-        // The scatter of both sides together, as few results may agree by chance; or of each, where one scatters more.
+        // The scatter of both sides together, since few results may agree by chance; or of each side, where one scatters
+        // more.
         let pooled =
             (before.squares + after.squares) / freedom * (before_factor / n + after_factor / m);
         let [one, other] = [before.squares / (n - 1.0), after.squares / (m - 1.0)];
@@ -116,13 +120,13 @@ impl Steps {
     }
 }
 
-/// Where a step may be among the results from `from` to before `to`.
+/// Returns the places of possible steps among the results from `from` to before `to`.
 fn places(from: usize, to: usize) -> RangeInclusive<usize> {
     from + FEWEST_BEFORE..=to.saturating_sub(FEWEST_AFTER)
 }
 
-/// How many times the variance of each side's mean is that of independent results, where each is correlated with the one
-/// before it (a first-order autoregression, whose correlation is estimated too low by about (1 + 3 r) / n).
+/// Returns the variance of each side's mean as a multiple of that of independent results, where each result is correlated
+/// with the one before it (a first-order autoregression, whose correlation is estimated too low by about (1 + 3 r) / n).
 fn factors(before: &Side, after: &Side) -> [f64; 2] {
     let (n, m) = (before.count, after.count);
     let squares = before.squares + after.squares;
@@ -135,16 +139,16 @@ fn factors(before: &Side, after: &Side) -> [f64; 2] {
     })
 }
 
-/// Logarithms of results, summed up to each of them, so that any stretch is summed at once.
+/// Logarithms of results, summed up to each of them, so that the sum of any stretch is one subtraction.
 struct Sums {
     first: f64,
-    /// What each is more than the first.
+    /// Difference of each from the first.
     more: Vec<f64>,
-    /// Of these, of their squares, and of the products with the one before.
+    /// Sums of these, of their squares, and of the products with the one before.
     up_to: Vec<[f64; 3]>,
 }
 
-/// Some results one after the other.
+/// Consecutive results on one side of a place.
 #[derive(Clone, Copy)]
 struct Side {
     count: f64,
@@ -175,7 +179,7 @@ impl Sums {
         let (count, total) = ((to - from) as f64, sum(0, from));
         let mean = total / count;
         let squares = (sum(1, from) - count * mean * mean).max(0.0);
-        // The first of the side has nobody before it.
+        // The first result of the side has none before it.
         let ends = self.more[from] + self.more[to - 1];
         let lagged = sum(2, from + 1) - mean * (2.0 * total - ends) + (count - 1.0) * mean * mean;
         Side { count, mean: self.first + mean, squares, lagged }
@@ -189,16 +193,16 @@ mod tests {
 
     /// Results of a history.
     const RESULTS: usize = 60;
-    /// Standard deviation of results of one and the same thing.
+    /// Standard deviation of repeated results of the same thing.
     const NOISE: f64 = 0.02;
 
-    /// Standard normal (Box and Muller, Annals of Mathematical Statistics 29, 1958).
+    /// Draws a standard normal number (Box and Muller, Annals of Mathematical Statistics 29, 1958).
     fn normal(random: &mut Random) -> f64 {
         let (u, v) = (1.0 - random.next_f64(), random.next_f64());
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
 
-    /// What one of these thousand histories of nothing does from result to result.
+    /// Draws the deviation of the next result in a history without steps.
     fn scatter(kind: &str, at: usize, noise: f64, random: &mut Random, last: f64) -> f64 {
         match kind {
             "even" => noise * normal(random),
@@ -207,7 +211,7 @@ mod tests {
                 let chi: f64 = (0..3).map(|_| normal(random).powi(2)).sum();
                 noise * normal(random) / (chi / 3.0).sqrt()
             }
-            // Every twentieth was disturbed, and is a fifth slower.
+            // One result in twenty was disturbed, and is a fifth slower.
             "disturbed" => noise * normal(random) - if random.below(20) == 0 { 0.2 } else { 0.0 },
             "kin" => 0.3 * last + noise * (1.0_f64 - 0.09).sqrt() * normal(random),
             "nearer kin" => 0.5 * last + noise * (1.0_f64 - 0.25).sqrt() * normal(random),
@@ -230,7 +234,7 @@ mod tests {
         let steps = Steps::new();
         let none = ["even", "heavy", "disturbed", "kin"].map(|kind| (kind, 1));
         for (kind, most) in none.into_iter().chain([("nearer kin", 15), ("wild", 15)]) {
-            // As results come one by one, a false step would be told on one of these days.
+            // Results come one by one; a false step would be told on one of these days.
             let is_false = |seed: &u64| {
                 let values = history(kind, NOISE, *seed, |_| 1.0);
                 (15..=RESULTS).step_by(3).any(|known| !steps.of(&values[..known]).is_empty())

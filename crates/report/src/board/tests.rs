@@ -1,4 +1,4 @@
-//! Boards of made-up results: what is skipped, escaped, ranked, told as a step; and how long a thousand of them take.
+//! Boards of made-up results: which are skipped, escaped, ranked or told as a step; and how long a thousand of them take.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::result::{
 };
 use crate::sample;
 
-/// A result of its day, whose store has this name.
+/// Makes up a result of a day, whose store has this name.
 fn result(day: u64, store: &str) -> RunResult {
     let mut result = sample::two_stores();
     let began = sample::started() + Duration::from_secs(day * 86_400);
@@ -127,8 +127,8 @@ fn unequal_durability_or_scale_is_never_in_one_ranking_and_nothing_is_hidden() {
     }
 }
 
-/// A result that was cut off shows the promise of the others of the same store, version and setup, and of no others; one
-/// that refutes it is told, however often others have shown it.
+/// An entry of a run that was cut off shows the promise by the other results of the same store, version and setup, and of
+/// no others; a result that refutes the promise is told, however many others have shown it.
 #[test]
 fn a_promise_says_which_result_shows_it() {
     let cut_off = |day, lost| {
@@ -210,7 +210,7 @@ fn a_change_that_stays_is_on_the_first_page_and_a_suspect_one_proves_nothing() {
 #[test]
 fn a_thousand_results_are_built_soon_and_the_first_page_is_light() {
     let (from, site) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    // What a made-up run takes to make is not measured.
+    // The time that it takes to make up a run is not measured.
     let stores = ["redis", "etcd", "lmdb", "valkey"].map(|store| result(0, store));
     for number in 0..1_000 {
         let mut result = stores[(number % 4) as usize].clone();
@@ -225,6 +225,6 @@ fn a_thousand_results_are_built_soon_and_the_first_page_is_light() {
     println!("1,000 results in {took:?}");
     assert_eq!((board.results(), board.skipped().len()), (1_000, 0));
     assert!(page(site.path(), "index.html").len() < 1 << 20);
-    // Ten seconds are promised, of a machine that does nothing else.
+    // Ten seconds are promised for a machine that does nothing else.
     assert!(took < Duration::from_secs(30), "{took:?}");
 }

@@ -12,7 +12,7 @@ use crate::sample;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A plan with a fault in the second phase of a run, and the claim.
+/// Plans a run with a fault in its second phase, and the claim.
 fn plan(run: &StoreRun, holds: &str) -> Plan {
     let names: Vec<&str> = run.phases.iter().map(|phase| phase.name.as_str()).collect();
     let phases: String = names
@@ -29,7 +29,7 @@ fn plan(run: &StoreRun, holds: &str) -> Plan {
     Suite::parse("t.toml", &text).unwrap().plan(&Overrides::default()).unwrap()
 }
 
-/// The sample's first store, with a fault in its second phase; and a plan with the claim.
+/// Judges the claim for the sample's first store, with a fault in its second phase.
 fn judged(holds: &str, change: impl FnOnce(&mut StoreRun)) -> ClaimResult {
     let mut run = sample::two_stores().runs.remove(0);
     let plan = plan(&run, holds);
@@ -58,7 +58,7 @@ fn a_phase_that_goes_on_has_the_figures_that_it_will_be_judged_by() {
     assert_eq!(stands[2], ("", Inconclusive));
     assert_eq!(so_far[2].1.why, "known when the phase is over");
     assert!(lost.why != so_far[2].1.why && so_far[0].0 == "it is so");
-    // Of a phase that no claim is about nothing is added up.
+    // Nothing is added up for a phase that no claim is about.
     let others = super::so_far(&plan, &run, planned(&run.phases[0].name), || unreachable!());
     assert!(others.is_empty());
 }
@@ -123,12 +123,12 @@ fn loss_is_judged_by_what_was_read_back() {
         run.store.capabilities.may_forget = true;
     };
     assert_eq!(standing("acked_lost == 0", forgets), Inconclusive);
-    // A phase's writes are read back after a later one.
+    // The first phase's writes are read back after a later phase.
     let first = sample::two_stores().runs[0].phases[0].name.clone();
     assert_eq!(standing(&format!("acked_lost in {first} == 0"), back(0, true, 0)), Confirmed);
 }
 
-/// What was seen of 95 % of the throughput in so long.
+/// Makes up the return of 95 % of the throughput within a time that was watched.
 fn to_95(after_ns: Option<u64>, watched_ns: u64) -> Option<ThroughputRecovery> {
     let shares = vec![ShareRecovery { share: 0.95, after_ns }];
     Some(ThroughputRecovery { shares, watched_ns, ..ThroughputRecovery::default() })
@@ -184,7 +184,7 @@ fn the_worst_fault_decides() {
         assert_eq!(claim.standing, expected, "{holds}: {claim:?}");
         assert_eq!(expected == Inconclusive, !claim.conditions[0].why.is_empty(), "{claim:?}");
     }
-    // A fault that the next one came upon too soon may have cost more than was seen.
+    // A fault that was soon followed by the next one may have cost more than was seen.
     let cut_short = |run: &mut StoreRun| {
         account(run);
         let open = SideAccount { throughput: to_95(None, SECOND), ..side() };

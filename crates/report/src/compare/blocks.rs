@@ -1,17 +1,16 @@
-//! Resampling of a series whose neighbours resemble each other. Intervals of a run are not
-//! independent: drawing them one by one would make every margin too narrow, so they are drawn in
-//! blocks, whose length the series itself tells.
+//! Resampling of a series whose neighbours resemble each other. Intervals of a run are not independent: drawing them one
+//! by one would make every margin too narrow, so they are drawn in blocks, whose length follows from the series itself.
 
 use kvdyno_core::workload::Random;
 
 /// Autocorrelations below this many standard errors count as none (Politis and White's `c`).
 const NONE_BELOW: f64 = 2.0;
-/// Fewest lags that must all be nothing in a row.
+/// Fewest lags in a row whose autocorrelations must all count as none.
 const FEWEST_LAGS: usize = 5;
 
-/// Mean length of the blocks that the stationary bootstrap of `series` should draw: Politis and
-/// White (Econometric Reviews 23, 2004) as corrected by Patton, Politis and White (Econometric
-/// Reviews 28, 2009). From 1 to a third of the series.
+/// Returns the mean length of the blocks that the stationary bootstrap of `series` should draw: Politis and White
+/// (Econometric Reviews 23, 2004) as corrected by Patton, Politis and White (Econometric Reviews 28, 2009). From 1 to a
+/// third of the series.
 #[must_use]
 pub fn length(series: &[f64]) -> f64 {
     let n = series.len();
@@ -42,7 +41,7 @@ pub fn length(series: &[f64]) -> f64 {
     if length.is_finite() { length.clamp(1.0, longest) } else { longest }
 }
 
-/// The smallest lag after which `quiet` autocorrelations in a row are nothing.
+/// Returns the smallest lag after which `quiet` autocorrelations in a row count as none.
 fn last_lag(correlations: &[f64], quiet: usize, bound: f64) -> usize {
     let all = correlations.len();
     let silent = |lag: &usize| {
@@ -51,14 +50,14 @@ fn last_lag(correlations: &[f64], quiet: usize, bound: f64) -> usize {
     (0..all - 1).find(silent).unwrap_or(all - 1)
 }
 
-/// The trapezoidal window of Politis and Romano (Journal of Time Series Analysis 16, 1995).
+/// Weighs a lag by the trapezoidal window of Politis and Romano (Journal of Time Series Analysis 16, 1995).
 fn flat_top(at: f64) -> f64 {
     if at <= 0.5 { 1.0 } else { (2.0 * (1.0 - at)).max(0.0) }
 }
 
-/// How often each of `n` intervals is drawn in one resample of the stationary bootstrap (Politis and
-/// Romano, Journal of the American Statistical Association 89, 1994): blocks of geometric length with
-/// mean `length`, around the end of the series.
+/// Counts in `counts` the draws of each of `n` intervals in one resample of the stationary bootstrap (Politis and Romano,
+/// Journal of the American Statistical Association 89, 1994): blocks of geometric length with mean `length`, around the
+/// end of the series.
 pub fn draw(n: usize, length: f64, random: &mut Random, counts: &mut Vec<u32>) {
     counts.clear();
     counts.resize(n, 0);

@@ -1,5 +1,5 @@
-//! How a suite's claims about two deployments of a store stand: each is a change, and holds if the whole
-//! interval of what was measured does.
+//! Judges a suite's claims about two deployments of a store: each is about a change, and holds if the whole interval of
+//! the measured change does.
 
 use kvdyno_core::evidence::{Evidence, Reason};
 use kvdyno_core::suite::Plan;
@@ -13,7 +13,7 @@ use super::difference::Difference;
 use super::gates::{asked, figure, sentence, value_text};
 use super::source::Source;
 
-/// The claims of the first side's suite that are about two deployments as these are.
+/// Judges the claims of the first side's suite that are about two deployments such as these.
 pub(super) fn judge(comparison: &Comparison, first: &Source, second: &Source) -> Vec<ClaimResult> {
     let (Some((result, a)), Some((_, b))) = (first.runs().next(), second.runs().next()) else {
         return Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn judge(comparison: &Comparison, first: &Source, second: &Source) ->
     about.map(|claim| of_claim(comparison, claim)).collect()
 }
 
-/// It is about two deployments of one store, and these are such.
+/// Returns true if a claim is about two deployments of one store, and these are such deployments.
 fn is_about_both(claim: &Claim, first: &StoreRun, second: &StoreRun) -> bool {
     let Some(settings) = &claim.between else { return false };
     let fits = |(run, setting): (&StoreRun, &String)| {
@@ -35,7 +35,7 @@ fn is_about_both(claim: &Claim, first: &StoreRun, second: &StoreRun) -> bool {
     first.store.name == second.store.name && [first, second].into_iter().zip(settings).all(fits)
 }
 
-/// How a claim stands by what the comparison shows.
+/// Judges a claim by the comparison.
 pub(super) fn of_claim(comparison: &Comparison, claim: &Claim) -> ClaimResult {
     let conditions =
         claim.conditions.iter().flat_map(|condition| of_condition(comparison, condition));
@@ -77,8 +77,8 @@ fn of_condition(comparison: &Comparison, condition: &Condition) -> Vec<Condition
     phases.iter().map(of_phase).collect()
 }
 
-/// A condition as it is told of a phase, by the difference there, if there is one, and whether a measurement is invalid.
-/// `why` it is not shown, if it is not.
+/// Judges a condition in a phase and puts it into words, by the difference there, if there is one, and whether a
+/// measurement is invalid. `why` says why it is not shown, if it is not.
 fn told(
     condition: &Condition,
     phase: Option<&PhaseComparison>,
@@ -105,7 +105,7 @@ fn told(
     }
 }
 
-/// The difference, and if it is asked for in the figure's own unit, in that too.
+/// Describes the difference; if the bound is in the figure's own unit, in that unit, too.
 fn measured_text(difference: &Difference, bound: Amount) -> String {
     let text = sentence(difference);
     let ends = (difference.change, difference.low, difference.high);

@@ -1,4 +1,4 @@
-//! Two stores, or one store twice: every figure of each measured phase set against its counterpart.
+//! Comparison of two stores, or of one store twice: every figure of each measured phase beside its counterpart.
 
 use kvdyno_core::verdict::{ConditionFigure, Operations};
 use kvdyno_core::workload::{Kind, mix64};
@@ -16,21 +16,21 @@ use super::source::{CompareError, Source};
 /// Seed of the resampling: the same results always give the same answer.
 const SEED: u64 = 0x6b76_6479_6e6f;
 
-/// What is done although the sides are not equal.
+/// Treatment of sides that are not equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unequal {
-    /// They are not compared.
+    /// The comparison is refused.
     Refuse,
-    /// They are, and it is told.
+    /// The sides are compared, and the differences are told.
     Allow,
 }
 
 /// Two sides, figure by figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// What the first side is called.
+    /// Name of the first side.
     pub first: String,
-    /// What the second side is called.
+    /// Name of the second side.
     pub second: String,
     /// Trials of the first side.
     pub first_trials: usize,
@@ -38,26 +38,26 @@ pub struct Comparison {
     pub second_trials: usize,
     /// Measured phases that both have.
     pub phases: Vec<PhaseComparison>,
-    /// What differs although it should not; empty unless that was allowed.
+    /// Differences that make the sides unequal; empty unless that was allowed.
     pub unequal: Vec<String>,
-    /// What speaks against a plain comparison.
+    /// Reasons for caution with the comparison.
     pub cautions: Vec<String>,
-    /// What the servers of both sides cost, where that is stated: a sentence without a stop.
+    /// Cost of both sides' servers, where it is stated: a sentence without a stop.
     pub cost: Option<String>,
-    /// How the suite's claims about two such deployments stand.
+    /// Results of the suite's claims about two such deployments.
     pub claims: Vec<ClaimResult>,
-    /// Some run of them is invalid or did not come to its end.
+    /// True if some run of them is invalid or did not come to its end.
     pub invalid: bool,
-    /// Some run of them is suspect, or worse.
+    /// True if some run of them is suspect, or worse.
     pub suspect: bool,
 }
 
 /// A phase of two sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct PhaseComparison {
-    /// Its name.
+    /// Name of the phase.
     pub name: String,
-    /// First column of the table.
+    /// Text in the first column of the table.
     pub label: String,
     /// All operations together, and each kind where there are several.
     pub rows: Vec<RowComparison>,
@@ -67,7 +67,7 @@ pub struct PhaseComparison {
     second: Vec<PhaseSamples>,
     #[serde(skip)]
     kinds: Vec<Kind>,
-    /// What an hour of each side's servers costs.
+    /// Cost of an hour of each side's servers.
     #[serde(skip)]
     hourly: Option<[f64; 2]>,
 }
@@ -75,9 +75,9 @@ pub struct PhaseComparison {
 /// Some operations of a phase of two sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct RowComparison {
-    /// Which: `all`, or the name of a kind.
+    /// Scope of the operations: `all`, or the name of a kind.
     pub operations: String,
-    /// Each figure.
+    /// Comparison of each figure.
     pub figures: Vec<Difference>,
 }
 
@@ -86,12 +86,12 @@ pub struct RowComparison {
 pub(super) struct Both {
     pub first: Vec<Estimate>,
     pub second: Vec<Estimate>,
-    /// Operations without success, of each side.
+    /// Operations that did not succeed, of each side.
     pub failed: [u64; 2],
 }
 
 impl Comparison {
-    /// As [`super::compare`], without a judgement of claims.
+    /// Compares like [`super::compare`], without a judgement of claims.
     pub(super) fn of(
         first: &Source,
         second: &Source,
@@ -131,7 +131,7 @@ impl Comparison {
     }
 }
 
-/// Trials that were to be and are not there: what they would have shown nobody knows.
+/// Names trials that were planned and are missing: nobody knows what they would have shown.
 pub(crate) fn missing_trials(side: &Source) -> Option<String> {
     let there: Vec<TrialNumber> = side.runs().filter_map(|(result, _)| result.trial).collect();
     let of = there.iter().map(|trial| trial.of).max()?;
@@ -162,15 +162,15 @@ fn few_trials(trials: [usize; 2]) -> Option<String> {
     }
 }
 
-/// What the servers of both sides cost.
+/// Cost of both sides' servers.
 struct Costs {
-    /// An hour of each side's.
+    /// Cost of an hour of each side's servers.
     hourly: [f64; 2],
     text: String,
 }
 
 impl Costs {
-    /// Where both sides have prices, in one currency.
+    /// Returns the costs where both sides have prices, in one currency.
     fn of(first: &Source, second: &Source, stated: Option<&CostResult>) -> Option<Costs> {
         let of_side = |side: &Source| {
             let written = || side.runs().find_map(|(result, _)| result.cost.clone());
@@ -206,7 +206,7 @@ fn phases(first: &Source, second: &Source, hourly: Option<[f64; 2]>) -> Vec<Phas
     compared.collect()
 }
 
-/// A phase in each trial that has it.
+/// Collects a phase from each trial that has it.
 fn samples(source: &Source, name: &str) -> Vec<PhaseSamples> {
     let of_trial = |(recorded, number): &(std::sync::Arc<super::source::Recorded>, usize)| {
         let run = &recorded.result.runs[*number];
@@ -217,8 +217,8 @@ fn samples(source: &Source, name: &str) -> Vec<PhaseSamples> {
 }
 
 impl PhaseComparison {
-    /// A phase as it went on both sides; none if a side does not have it. `hourly`: what an hour of
-    /// each side's servers costs.
+    /// Compares a phase of both sides; `None` if a side does not have it. `hourly` is the cost of an hour of each side's
+    /// servers.
     #[must_use]
     pub fn of(
         name: &str,
@@ -248,20 +248,20 @@ impl PhaseComparison {
         Some(phase)
     }
 
-    /// Kinds of operations in it.
+    /// Returns the kinds of operations in it.
     pub(super) fn kinds(&self) -> &[Kind] {
         &self.kinds
     }
 
     fn row(&self, scope: Operations) -> Option<RowComparison> {
-        // Servers are paid for all that they do, not for one kind of it.
+        // Servers are paid for all of their work, not for one kind of it.
         let priced = scope == Operations::All && self.hourly.is_some();
         let shown = SHOWN.iter().filter(|figure| priced || **figure != ConditionFigure::Cost);
         let figures: Vec<ConditionFigure> = shown.cloned().collect();
         let both = self.both(scope, &figures)?;
-        // Where nothing failed there is nothing to be wrong about.
+        // Errors are no figure of the family where nothing failed.
         let errors = both.failed.iter().any(|failed| *failed > 0);
-        // A cost is as sure as its rate, and no figure of its own to be wrong about.
+        // A cost is as sure as its rate, so it is no further figure of the family.
         let family = figures.len() - usize::from(!errors) - usize::from(priced);
         let pairs = figures.iter().zip(both.first.iter().zip(&both.second));
         let mut differences: Vec<Difference> =
@@ -272,12 +272,12 @@ impl PhaseComparison {
         Some(RowComparison { operations: scope.name().to_owned(), figures: differences })
     }
 
-    /// Both sides have prices.
+    /// Returns true if both sides have prices.
     pub(super) fn is_priced(&self) -> bool {
         self.hourly.is_some()
     }
 
-    /// Figures of some operations on both sides; none if a side has no such operations.
+    /// Estimates figures of some operations on both sides; `None` if a side has no such operations.
     pub(super) fn both(&self, scope: Operations, figures: &[ConditionFigure]) -> Option<Both> {
         let side = |trials: &[PhaseSamples]| {
             let slots: Vec<_> =
@@ -305,7 +305,7 @@ impl PhaseComparison {
         })
     }
 
-    /// A figure of a row.
+    /// Returns the outcome of a figure in the row of these operations.
     #[must_use]
     pub fn shown(&self, operations: &str, figure: &str) -> Option<Shown> {
         let row = self.rows.iter().find(|row| row.operations == operations)?;

@@ -1,4 +1,4 @@
-//! One figure of two sides: their ratio, how far it may be off, and what that says in words.
+//! Difference of one figure between two sides: their ratio, its margin of error, and the conclusion.
 
 use kvdyno_core::verdict::{Amount, ConditionFigure, Operator};
 use serde::Serialize;
@@ -8,18 +8,18 @@ use super::student;
 
 /// Confidence that all intervals of a row hold together.
 pub const CONFIDENCE: f64 = 0.95;
-/// Standard deviation that runs of one store are taken to have among themselves where no side has
-/// more than one trial: a difference between two runs says little about the stores without it.
+/// Standard deviation, as a share, that is assumed between runs of one store where no side has more than one trial:
+/// without it a difference between two runs says little about the stores.
 pub const ASSUMED_SCATTER: f64 = 0.05;
-/// Where no difference is shown, one larger than this (as a share) must be ruled out; else it is too
-/// noisy to tell.
+/// Smallest difference of interest, as a share. Where no difference is shown, a larger one must be ruled out; else the
+/// figure is too noisy to tell.
 pub const OF_INTEREST: f64 = 0.10;
-/// The same for errors, as a share of all operations.
+/// Smallest difference of interest in errors, as a share of all operations.
 pub const OF_INTEREST_ERRORS: f64 = 0.001;
-/// Operations that must stand behind a percentile: p99 of 1,000 rests on ten.
+/// Fewest operations beyond a percentile: p99 of 1,000 rests on ten.
 pub const FEWEST_BEHIND: f64 = 10.0;
 
-/// What a comparison shows.
+/// Conclusion of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shown {
@@ -29,35 +29,34 @@ pub enum Shown {
     Worse,
     /// No difference is shown, and none of interest is hidden.
     None,
-    /// It is too noisy to tell.
+    /// The figure is too noisy to tell.
     TooNoisy,
 }
 
-/// One figure of two sides.
+/// Comparison of one figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
     /// Name of the figure, such as `p99`.
     pub figure: String,
-    /// The first side's: ns, operations a second, or a share.
+    /// Figure of the first side: ns, operations a second, or a share.
     pub first: Option<f64>,
-    /// The second side's.
+    /// Figure of the second side, in the same unit.
     pub second: Option<f64>,
-    /// The second over the first; for errors the second less the first. None where one of them has
-    /// no bound.
+    /// Ratio of the second to the first; for errors the second minus the first. `None` where one of them has no bound.
     pub change: Option<f64>,
     /// Lower end of the confidence interval of `change`.
     pub low: Option<f64>,
-    /// Upper end of it.
+    /// Upper end of the confidence interval of `change`.
     pub high: Option<f64>,
-    /// What that says.
+    /// Conclusion from the interval.
     pub shown: Shown,
-    /// Why it is too noisy to tell, where it is.
+    /// Reason why the figure is too noisy to tell, where it is.
     pub because: Option<String>,
     #[serde(skip)]
     pub(super) kind: ConditionFigure,
 }
 
-/// An error with what it is worth.
+/// A standard error with its degrees of freedom.
 #[derive(Clone, Copy, Debug)]
 struct Margin {
     error: f64,
@@ -65,7 +64,7 @@ struct Margin {
 }
 
 impl Difference {
-    /// The second side against the first, at [`CONFIDENCE`] for `family` figures together (Bonferroni).
+    /// Compares the second side with the first, at [`CONFIDENCE`] for `family` figures together (Bonferroni).
     #[must_use]
     pub fn of(
         figure: &ConditionFigure,
@@ -117,8 +116,8 @@ impl Difference {
         difference
     }
 
-    /// The second side less the first in the terms of `bound`: as a share of the first, or in the
-    /// figure's own unit, the first taken as it was measured; errors as they are.
+    /// Returns the second side minus the first in the terms of `bound`: as a share of the first, or in the figure's own
+    /// unit with the first as it was measured; errors as they are.
     #[must_use]
     pub fn less_first(&self, change: f64, bound: Amount) -> f64 {
         match bound {
@@ -128,7 +127,8 @@ impl Difference {
         }
     }
 
-    /// The second side lost its bound: more failed than the figure bears, and that took for ever.
+    /// Returns true if the figure of the second side has no bound: more operations failed than the figure allows, and a
+    /// failed one counts as taking for ever.
     #[must_use]
     pub fn is_boundless(&self) -> bool {
         self.shown == Shown::Worse
@@ -136,8 +136,8 @@ impl Difference {
             && self.kind.lower_is_better() == Some(true)
     }
 
-    /// Whether the whole interval of the change is as `operator` and `bound`, which is a change, want
-    /// it; `None` if only a part of it is, or there is none.
+    /// Returns true if the whole interval of the change meets `operator` and `bound`, which is a change, and false if no
+    /// part of it does; `None` if only a part does, or there is no interval.
     #[must_use]
     pub fn holds(&self, operator: Operator, bound: Amount) -> Option<bool> {
         let (Amount::Change(by) | Amount::Shift(by)) = bound else { return None };
@@ -150,7 +150,7 @@ impl Difference {
     }
 }
 
-/// Half the width of the interval on the scale of the error; none where nothing tells it.
+/// Returns half the width of the interval on the scale of the error; `None` where it cannot be told.
 fn half_width(
     figure: &ConditionFigure,
     first: &Estimate,
@@ -167,8 +167,8 @@ fn half_width(
     half.is_finite().then_some(half)
 }
 
-/// The error of one side. A side of one trial scatters as the other one's trials do; if that has but
-/// one as well, as much as is assumed.
+/// Returns the error of one side. A side of one trial is taken to scatter as the other side's trials do, or by
+/// [`ASSUMED_SCATTER`] if that side, too, has one trial only.
 fn margin(figure: &ConditionFigure, side: &Estimate, other: &Estimate) -> Option<Margin> {
     if let Some(between) = side.between {
         return Some(Margin { error: between.max(side.within), freedom: side.trials as f64 - 1.0 });
@@ -178,7 +178,7 @@ fn margin(figure: &ConditionFigure, side: &Estimate, other: &Estimate) -> Option
         return Some(Margin { error: of_one.max(side.within), freedom: other.trials as f64 - 1.0 });
     }
     let assumed = if is_share(figure) { 0.0 } else { ASSUMED_SCATTER };
-    // Blocks of intervals are few, too.
+    // Independent blocks of intervals are few, too.
     let freedom = side.blocks - 1.0;
     (freedom >= 1.0).then(|| Margin { error: side.within.hypot(assumed), freedom })
 }
@@ -192,8 +192,8 @@ fn why_no_margin(first: &Estimate, second: &Estimate) -> String {
     }
 }
 
-/// A figure that surely has no bound on one side (more than 1 % of all operations failed: there is no
-/// p99), or does not exist on both.
+/// Concludes on a figure that certainly has no bound on one side (more than 1 % of all operations failed: there is no
+/// p99), or on both.
 fn without_bound(figure: &ConditionFigure, first: &Estimate, second: &Estimate) -> Option<Shown> {
     if is_share(figure) {
         return None;
@@ -217,7 +217,7 @@ fn of_sign(figure: &ConditionFigure, more: bool) -> Shown {
     }
 }
 
-/// From the scale of the error to the one that is told.
+/// Converts from the scale of the error to the one that is told.
 fn transformed(figure: &ConditionFigure, scaled: f64) -> f64 {
     if is_share(figure) { scaled } else { scaled.exp() }
 }
@@ -226,8 +226,7 @@ fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// The interval of one side's figure alone, in its own unit, at [`CONFIDENCE`]; none where nothing
-/// tells it.
+/// Returns the interval of one side's figure alone, in its own unit, at [`CONFIDENCE`]; `None` where it cannot be told.
 #[must_use]
 pub fn interval(figure: &ConditionFigure, side: &Estimate, other: &Estimate) -> Option<(f64, f64)> {
     if side.boundless && side.value == f64::INFINITY {
@@ -276,7 +275,7 @@ mod tests {
     fn a_change_holds_if_its_whole_interval_does() {
         let (a, b) = (estimate(1e6, 0.001, Some(0.01)), estimate(1.1e6, 0.001, Some(0.01)));
         let found = Difference::of(&ConditionFigure::Mean, &a, &b, 1);
-        // 0.1 ms more, between 0.065 and 0.135 ms.
+        // The difference is 0.1 ms, between 0.065 and 0.135 ms.
         let holds = |bound| found.holds(Operator::Less, bound);
         assert_eq!(holds(Amount::Shift(140_000.0)), Some(true));
         assert_eq!(holds(Amount::Shift(100_000.0)), None);

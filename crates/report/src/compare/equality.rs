@@ -1,5 +1,5 @@
-//! Whether two sides may be set against each other: equal promises, data, load and client. What must
-//! be equal and is not refuses the comparison; what may matter is told beside it.
+//! Checks that two sides may be compared: equal promises, data, load and client. A difference that makes them unequal
+//! refuses the comparison; one that may matter is told beside it.
 
 use std::collections::BTreeSet;
 
@@ -12,22 +12,22 @@ use super::source::Source;
 
 /// Members of a plan's groups that name or number something, and change no figure.
 const NAMES_ONLY: [&str; 2] = ["name", "seed"];
-/// Members of a plan's phases and groups that say how long, not what: told, not refused.
+/// Members of a plan's phases and groups that give a length and not the kind of work: told, not refused.
 const LENGTHS: [&str; 3] = ["duration", "requests", "time_limit"];
-/// Most characters of a value that is told.
+/// Most characters of a value in a message.
 const TOLD: usize = 60;
 
-/// What differs between two sides.
+/// Differences between two sides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
-    /// This makes it another test.
+    /// Differences that make it another test.
     pub unequal: Vec<String>,
-    /// This should be kept in mind.
+    /// Differences and doubts to keep in mind.
     pub cautions: Vec<String>,
 }
 
 impl Differences {
-    /// What differs between the sides, and between the trials of each.
+    /// Finds differences between the sides, and between the trials of each.
     #[must_use]
     pub fn between(first: &Source, second: &Source) -> Differences {
         let mut found = Differences::default();
@@ -74,7 +74,7 @@ impl Differences {
         }
     }
 
-    /// Where a side missed records: the figures are of hits, and a store that misses has less to do.
+    /// Warns where a side missed records: the figures are of hits, and a store that misses has less to do.
     fn hits(&mut self, first: &StoreRun, second: &StoreRun) {
         for phase in first.phases.iter().filter(|phase| !phase.prepares()) {
             let other = second.phases.iter().find(|other| other.name == phase.name);
@@ -111,7 +111,7 @@ impl Differences {
         }
     }
 
-    /// Phases of the same name, member by member.
+    /// Compares phases of the same name, member by member.
     fn load(&mut self, first: &Value, second: &Value) {
         let phases = |plan: &Value| plan["phases"].as_array().cloned().unwrap_or_default();
         let others = phases(second);
@@ -157,14 +157,14 @@ impl Differences {
             format!("{} × {cpu}", result.host.cores.unwrap_or(0))
         };
         self.unequal_if("the client's machine", &processor(a), &processor(b));
-        // Results that do not tell the profile were optimised in full, or not at all.
+        // Results without a profile are of fully optimised builds, or of debug builds.
         let build = |result: &RunResult| match (&result.kvdyno.profile, result.kvdyno.debug) {
             (Some(profile), _) => profile.clone(),
             (None, true) => "debug".to_owned(),
             (None, false) => "dist".to_owned(),
         };
         self.unequal_if("kvdyno's build", &build(a), &build(b));
-        // Only results of earlier versions are of a part: see `RunResult::parse`.
+        // Only results of earlier versions are of a part of the load: see `RunResult::parse`.
         let part = |result: &RunResult| {
             let part = result.suite.changes.iter().find(|change| change.starts_with(PART));
             part.map_or_else(|| "the whole load".to_owned(), String::clone)
@@ -214,7 +214,7 @@ fn level_of(run: &StoreRun) -> Option<Level> {
     run.verdict.as_ref().map(|verdict| verdict.level)
 }
 
-/// Some run of a side is not to be believed, or did not come to its end.
+/// Returns true if some run of a side must not be believed, or did not come to its end.
 #[must_use]
 pub fn is_invalid(source: &Source) -> bool {
     source.runs().any(|(_, run)| {
@@ -222,7 +222,7 @@ pub fn is_invalid(source: &Source) -> bool {
     })
 }
 
-/// Some run of a side is suspect or worse.
+/// Returns true if some run of a side is suspect or worse.
 #[must_use]
 pub fn is_suspect(source: &Source) -> bool {
     source.runs().any(|(_, run)| level_of(run).is_none_or(|level| level > Level::Valid))

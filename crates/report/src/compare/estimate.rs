@@ -1,10 +1,10 @@
-//! A figure of one side of a comparison and how far it may be off: its standard error by the
-//! bootstrap, over trials where there are several, and over blocks of intervals within each.
+//! Estimates a figure of one side of a comparison with its standard error, by the bootstrap: over trials where there are
+//! several, and over blocks of intervals within each.
 //!
-//! What is resampled at which level follows Davison and Hinkley (Bootstrap Methods and their
-//! Application, 1997, 3.8): whole trials are drawn with replacement, which carries the scatter within
-//! them along; to draw intervals as well would count that twice. Intervals are drawn where there is
-//! but one trial, and as the least that the error can be: few trials may agree by chance.
+//! The levels of resampling follow Davison and Hinkley (Bootstrap Methods and their Application, 1997, 3.8): whole trials
+//! are drawn with replacement, which carries the scatter within them along; to draw intervals as well would count that
+//! twice. Intervals are drawn where there is only one trial, and for the least that the error can be: few trials may
+//! agree by chance.
 
 use kvdyno_core::verdict::ConditionFigure;
 use kvdyno_core::workload::Random;
@@ -17,7 +17,7 @@ const RESAMPLES: u32 = 400;
 /// Relative resolution of a histogram of three digits.
 const RESOLUTION: f64 = 0.001;
 
-/// Some operations of one phase on one side: each trial's intervals.
+/// Some operations of one phase on one side: the intervals of each trial.
 #[derive(Clone, Debug, Default)]
 pub struct ComparedSide {
     trials: Vec<Trial>,
@@ -44,31 +44,30 @@ struct Row {
     up_to: Vec<u64>,
 }
 
-/// A figure and its error. Times and rates are logarithms, so that differences are ratios; shares are
-/// as they are.
+/// A figure and its error. The error of times and rates is on a logarithmic scale, so that differences are ratios; that
+/// of shares is on their own scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The figure itself: ns, operations a second, or a share.
     pub value: f64,
-    /// On the scale of the error.
+    /// Value on the scale of the error.
     pub scaled: f64,
-    /// Standard error of `scaled` as far as the intervals tell it.
+    /// Standard error of `scaled` by the intervals.
     pub within: f64,
-    /// Standard error of `scaled` as the trials tell it; `None` if there is but one.
+    /// Standard error of `scaled` by the trials; `None` if there is only one.
     pub between: Option<f64>,
     /// Independent blocks of intervals in a trial, on average.
     pub blocks: f64,
-    /// Trials.
+    /// Number of trials.
     pub trials: usize,
-    /// So many operations stand behind the figure on its scarce side: of 1,000 operations, ten are
-    /// at or above p99.
+    /// Operations beyond the figure on its scarce side: of 1,000 operations, ten are at or above p99.
     pub behind: f64,
-    /// No resample had a finite value: the figure is certainly without bound, or nothing.
+    /// True if no resample had a finite value: the figure is certainly without bound, or does not exist.
     pub boundless: bool,
 }
 
 impl ComparedSide {
-    /// Trials of some operations of a phase. Trials without intervals are left out.
+    /// Collects trials of some operations of a phase. Trials without intervals are left out.
     #[must_use]
     pub fn new(trials: &[Vec<SampleSlot>]) -> ComparedSide {
         let slots = || trials.iter().flatten();
@@ -93,19 +92,19 @@ impl ComparedSide {
         ComparedSide { trials, values }
     }
 
-    /// How many trials there are.
+    /// Returns the number of trials.
     #[must_use]
     pub fn trials(&self) -> usize {
         self.trials.len()
     }
 
-    /// Operations that did not succeed.
+    /// Returns the number of operations that did not succeed.
     #[must_use]
     pub fn failed(&self) -> u64 {
         self.trials.iter().map(|trial| trial.total.failed).sum()
     }
 
-    /// Each figure with its error. The same `seed` gives the same answer.
+    /// Estimates each figure with its error. The same `seed` gives the same answer.
     #[must_use]
     pub fn estimates(&self, figures: &[ConditionFigure], seed: u64) -> Vec<Estimate> {
         let lengths: Vec<f64> =
@@ -138,7 +137,7 @@ impl ComparedSide {
         let estimate = |(at, figure): (usize, &ConditionFigure)| {
             let value = self.value(figure, &whole);
             let least = self.resolution(figure, value);
-            // A bootstrap of n takes the mean for the truth, which costs one of n.
+            // A bootstrap of n takes their mean for the true one, which loses one degree of freedom of n.
             let unbiased = (count / (count - 1.0)).sqrt();
             Estimate {
                 value,
@@ -155,7 +154,7 @@ impl ComparedSide {
         figures.iter().enumerate().map(estimate).collect()
     }
 
-    /// Length of the blocks for a trial: the longest that any figure wants.
+    /// Returns the length of the blocks for a trial: the longest that any figure needs.
     fn length(&self, trial: &Trial, figures: &[ConditionFigure]) -> f64 {
         let of_figure = |figure: &ConditionFigure| {
             let over_time: Vec<f64> = trial
@@ -173,7 +172,7 @@ impl ComparedSide {
         figures.iter().map(|figure| scaled(figure, self.value(figure, rows))).collect()
     }
 
-    /// A figure of some rows, each so many times; NaN for figures that have no error of this kind.
+    /// Computes a figure of some rows, each with its number of draws; NaN for figures that have no error of this kind.
     fn value(&self, figure: &ConditionFigure, rows: &[(&Row, u32)]) -> f64 {
         let sum = |part: fn(&Row) -> f64| -> f64 {
             rows.iter().map(|(row, times)| part(row) * f64::from(*times)).sum()
@@ -193,8 +192,8 @@ impl ComparedSide {
         }
     }
 
-    /// The smallest latency that a share `part` of all operations does not exceed. An operation that
-    /// did not succeed took for ever.
+    /// Returns the smallest latency, ns, that a share `part` of all operations does not exceed. An operation that did not
+    /// succeed counts as taking for ever.
     fn percentile(&self, part: f64, rows: &[(&Row, u32)]) -> f64 {
         let count = |of: &dyn Fn(&Row) -> u64| -> u64 {
             rows.iter().map(|(row, times)| of(row).saturating_mul(u64::from(*times))).sum()
@@ -216,7 +215,7 @@ impl ComparedSide {
         self.values[low] as f64
     }
 
-    /// What a figure cannot be known better than, on the scale of its error.
+    /// Returns the least error of a figure, on the scale of its error, that its resolution allows.
     fn resolution(&self, figure: &ConditionFigure, value: f64) -> f64 {
         match figure {
             // Two histograms of nanoseconds and three digits may round apart by this much.
@@ -258,24 +257,24 @@ impl Trial {
 }
 
 impl Row {
-    /// Latencies in it.
+    /// Returns the number of latencies in it.
     fn measured(&self) -> f64 {
         self.up_to.last().copied().unwrap_or(0) as f64
     }
 }
 
-/// On which scale a figure's error lies.
+/// Converts a figure to the scale of its error.
 fn scaled(figure: &ConditionFigure, value: f64) -> f64 {
     if is_share(figure) { value } else { value.ln() }
 }
 
-/// A share that may be nothing: it has differences, and no ratios.
+/// Returns true for a share that may be zero: it has differences, and no ratios.
 #[must_use]
 pub fn is_share(figure: &ConditionFigure) -> bool {
     matches!(figure, ConditionFigure::Errors | ConditionFigure::ErrorRatio)
 }
 
-/// The resamples of each figure.
+/// Resamples of each figure.
 struct Scatter(Vec<Vec<f64>>);
 
 impl Scatter {
@@ -289,7 +288,7 @@ impl Scatter {
         Scatter(all)
     }
 
-    /// Standard deviation; infinite if some resample had no finite value.
+    /// Returns the standard deviation; infinite if some resample had no finite value.
     fn deviation(&self, at: usize) -> f64 {
         let values = &self.0[at];
         if values.iter().any(|value| !value.is_finite()) {
@@ -357,7 +356,7 @@ mod tests {
         let trials: Vec<Vec<SampleSlot>> = [1_000, 1_050, 980, 1_020].map(trial).to_vec();
         let rate = ComparedSide::new(&trials).estimates(&[ConditionFigure::Rate], 1)[0];
         let between = rate.between.unwrap();
-        // The sample deviation of 1000.5, 1050.5, 980.5, 1020.5 is 29.9; half of it is the error.
+        // The sample deviation of 1000.5, 1050.5, 980.5, 1020.5 is 29.9; half of that is the error.
         assert!((between / (29.9 / 2.0 / 1013.0) - 1.0).abs() < 0.15, "{rate:?}");
         assert!(rate.within < between / 10.0, "{rate:?}");
         assert_eq!(

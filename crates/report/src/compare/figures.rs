@@ -1,12 +1,12 @@
-//! Which figures are compared: one list for the tables, for gates and for requirements. The others that
-//! conditions know have no margin of error.
+//! List of the figures that are compared: one list for the tables, for gates and for requirements. The other figures of
+//! conditions have no margin of error.
 
 use kvdyno_core::cost::per_million;
 use kvdyno_core::verdict::ConditionFigure;
 
 use super::estimate::Estimate;
 
-/// Those of a table, in its order. Costs and errors only where there are some.
+/// Figures of a table, in its order. Costs and errors are left out where there are none.
 pub(super) static SHOWN: [ConditionFigure; 7] = [
     ConditionFigure::Rate,
     ConditionFigure::Percentile(50_000),
@@ -16,24 +16,24 @@ pub(super) static SHOWN: [ConditionFigure; 7] = [
     ConditionFigure::Cost,
     ConditionFigure::ErrorRatio,
 ];
-/// Those that are compared when they are asked for, as are all other percentiles.
+/// Figures that are compared when they are asked for, as are all other percentiles.
 static ASKED: [ConditionFigure; 2] = [ConditionFigure::Mean, ConditionFigure::Errors];
 
-/// It has a margin of error.
+/// Returns true if a figure has a margin of error.
 pub(super) fn is_compared(figure: &ConditionFigure) -> bool {
     matches!(figure, ConditionFigure::Percentile(_))
         || SHOWN.contains(figure)
         || ASKED.contains(figure)
 }
 
-/// The words for all of them.
+/// Lists the names of all of them.
 pub(super) fn words() -> String {
     let known = SHOWN.iter().chain(&ASKED).map(ConditionFigure::name);
     let named = known.filter(|name| !name.starts_with('p')).collect::<Vec<_>>().join(", ");
     format!("{named} and percentiles such as p99")
 }
 
-/// The figure that is measured where `figure` is computed from it.
+/// Returns the figure that is measured where `figure` is computed from it.
 pub(super) fn basis(figure: &ConditionFigure) -> ConditionFigure {
     match figure {
         ConditionFigure::Cost => ConditionFigure::Rate,
@@ -41,8 +41,8 @@ pub(super) fn basis(figure: &ConditionFigure) -> ConditionFigure {
     }
 }
 
-/// What a million operations cost at a rate, for servers at `hourly`. Its logarithm is that of the rate
-/// with another sign and a constant, so the errors are the same.
+/// Converts a rate to the cost of a million operations, for servers at `hourly`. Its logarithm is minus that of the rate
+/// plus a constant, so the errors are the same.
 pub(super) fn cost(rate: Estimate, hourly: f64) -> Estimate {
     let value = per_million(hourly, rate.value);
     Estimate { value, scaled: value.ln(), ..rate }

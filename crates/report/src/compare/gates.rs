@@ -1,5 +1,5 @@
-//! Conditions on a comparison: gates (`--fail-on`), which a release must not run into, and
-//! requirements (`--needs`), beside which a difference matters or not.
+//! Conditions on a comparison: gates (`--fail-on`), which a release must not run into, and requirements (`--needs`),
+//! which tell whether a difference matters.
 
 use kvdyno_core::evidence::{Evidence, EvidenceStatus};
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant, small};
@@ -12,15 +12,15 @@ use super::estimate::is_share;
 use super::figures::{self, is_compared};
 use super::source::CompareError;
 
-/// How a gate or a requirement came out.
+/// Outcome of a gate or a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// A gate: what it forbids is not there. A requirement: met.
+    /// The change that a gate forbids is not there, or a requirement is met.
     Passed,
-    /// A gate: what it forbids is shown. A requirement: not met.
+    /// The change that a gate forbids is shown, or a requirement is not met.
     Failed,
-    /// Too noisy to tell.
+    /// The figure is too noisy to tell.
     NotShown,
 }
 
@@ -36,47 +36,47 @@ impl Outcome {
         }
     }
 
-    /// Of a requirement that `holds` in a phase, or not, if that can be told; a gate is the requirement that what it
-    /// forbids is not there.
+    /// Returns the outcome of a requirement in a phase by whether it `holds`, if that can be told. A gate is the
+    /// requirement that the forbidden change is not there.
     fn of_requirement(phase: &PhaseComparison, holds: Option<bool>) -> Outcome {
         Outcome::of(Evidence::of_condition(Some(&phase.name), holds, 1, &[]).status())
     }
 }
 
-/// A gate in a phase.
+/// Outcome of a gate in a phase.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GateResult {
     /// The condition that must not come true.
     pub condition: String,
-    /// The phase.
+    /// Name of the phase.
     pub phase: String,
-    /// The sides.
+    /// Names of the sides: `second against first`.
     pub sides: String,
-    /// How it came out.
+    /// Outcome of the gate.
     pub outcome: Outcome,
-    /// The figures behind that, in a sentence without a stop.
+    /// Figures behind the outcome, in a sentence without a stop.
     pub text: String,
 }
 
-/// A requirement in a phase.
+/// Outcome of a requirement in a phase.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NeedResult {
     /// The condition that must hold.
     pub condition: String,
-    /// The phase.
+    /// Name of the phase.
     pub phase: String,
-    /// Whether the first side meets it.
+    /// Outcome for the first side.
     pub first: Outcome,
-    /// Whether the second side meets it.
+    /// Outcome for the second side.
     pub second: Outcome,
-    /// Both in words, in a sentence without a stop.
+    /// Both outcomes in words, in a sentence without a stop.
     pub text: String,
 }
 
-/// What a gate says of each phase that it is about.
+/// Judges a gate in each phase that it is about.
 ///
 /// # Errors
-/// [`CompareError`] if the condition cannot be asked, or is about nothing that is there.
+/// [`CompareError`] if the condition cannot be asked, or is about nothing in the comparison.
 pub fn gate(
     comparison: &Comparison,
     condition: &Condition,
@@ -115,10 +115,10 @@ pub fn gate(
     some(results, comparison, condition)
 }
 
-/// Whether each side meets a requirement, in each phase that it is about.
+/// Judges for each side whether it meets a requirement, in each phase that it is about.
 ///
 /// # Errors
-/// [`CompareError`] if the condition cannot be asked, or is about nothing that is there.
+/// [`CompareError`] if the condition cannot be asked, or is about nothing in the comparison.
 pub fn need(
     comparison: &Comparison,
     condition: &Condition,
@@ -157,7 +157,7 @@ pub(super) fn figure(condition: &Condition) -> &ConditionFigure {
     &condition.subject.figure
 }
 
-/// The phases that a condition is about.
+/// Returns the phases that a condition is about.
 pub(super) fn asked<'a>(
     comparison: &'a Comparison,
     condition: &Condition,
@@ -199,15 +199,15 @@ fn some<T>(
     Err(CompareError::NotThere { condition: condition.to_string(), known })
 }
 
-/// Returns true if a change beyond the bound is there: where the interval excludes no change, and the change is; `None` where it
-/// is too noisy to tell.
+/// Returns true if there is a change beyond the bound: the interval excludes no change, and the change itself is beyond
+/// the bound; `None` where the figure is too noisy to tell.
 fn by_change(condition: &Condition, difference: &Difference, bound: f64) -> Option<bool> {
     let holds = |change: f64| {
         condition.operator.holds(difference.less_first(change, condition.bound), bound)
     };
     match (difference.shown, difference.change) {
         (Shown::Better | Shown::Worse, Some(change)) if holds(change) => Some(true),
-        // No ratio: one side has no bound at all.
+        // There is no ratio: one side has no bound at all.
         (Shown::Worse, None) => {
             Some(difference.is_boundless() && condition.operator.holds(f64::INFINITY, bound))
         }
@@ -219,20 +219,20 @@ fn by_change(condition: &Condition, difference: &Difference, bound: f64) -> Opti
     }
 }
 
-/// The interval of the only figure of one side, in its own unit.
+/// Returns the interval of the only figure of one side, in its own unit.
 fn ends(figure: &ConditionFigure, both: &Both, side: usize) -> Option<(f64, f64)> {
     let (own, other) = match side {
         0 => (&both.first[0], &both.second[0]),
         _ => (&both.second[0], &both.first[0]),
     };
     match figure {
-        // A count is what it is.
+        // A count has no margin.
         ConditionFigure::Errors => Some((both.failed[side] as f64, both.failed[side] as f64)),
         _ => interval(figure, own, other),
     }
 }
 
-/// Returns true if it holds for the whole interval, false if for nothing of it, else `None`.
+/// Returns true if the condition holds for the whole interval, false if for no part of it, else `None`.
 fn by_ends(operator: Operator, ends: Option<(f64, f64)>, bound: f64) -> Option<bool> {
     let (low, high) = ends?;
     let [low, high] = [low, high].map(|end| operator.holds(end, bound));
@@ -267,13 +267,13 @@ fn need_text(comparison: &Comparison, condition: &Condition, outcomes: [Outcome;
     }
 }
 
-/// Which operations a row is about, for people.
+/// Names the operations of a row, for people.
 #[must_use]
 pub fn operations_text(operations: &str) -> &str {
     if operations == Operations::All.name() { "all operations" } else { operations }
 }
 
-/// A difference in a sentence without a stop: `p99 12.1 ms → 13.0 ms: 1.07 × (1.02 to 1.13), slower`.
+/// Describes a difference in a sentence without a stop: `p99 12.1 ms → 13.0 ms: 1.07 × (1.02 to 1.13), slower`.
 #[must_use]
 pub fn sentence(difference: &Difference) -> String {
     let value = |value| value_text(difference, value);
@@ -287,7 +287,7 @@ pub fn sentence(difference: &Difference) -> String {
     )
 }
 
-/// A value of a figure in the unit that suits it.
+/// Formats a value of a figure in the unit that suits it.
 #[must_use]
 pub fn value_text(difference: &Difference, value: Option<f64>) -> String {
     let Some(value) = value else { return "without bound".to_owned() };
@@ -300,13 +300,13 @@ pub fn value_text(difference: &Difference, value: Option<f64>) -> String {
     }
 }
 
-/// The change with its interval, where there is one: `1.07 × (1.02 to 1.13)`.
+/// Formats the change with its interval, where there is one: `1.07 × (1.02 to 1.13)`.
 #[must_use]
 pub fn change_text(difference: &Difference) -> Option<String> {
     let change = difference.change?;
     let ends = difference.low.zip(difference.high);
     let (text, unit): (fn(f64) -> String, &str) = match is_share(&difference.kind) {
-        // A share changes by no more than all.
+        // A share changes by at most the whole.
         true => (|share| format!("{:+.3}", share.clamp(-1.0, 1.0) * 100.0), " % of operations"),
         false => (ratio_text, " ×"),
     };
@@ -316,8 +316,8 @@ pub fn change_text(difference: &Difference) -> Option<String> {
     })
 }
 
-/// Ratios near 1 with the digits in which they differ. Beyond a million an interval only tells that it
-/// has no bound on that side.
+/// Formats a ratio: near 1 with the digits in which it differs. Beyond a million, an end of an interval only tells that
+/// there is no bound on that side.
 fn ratio_text(ratio: f64) -> String {
     match ratio {
         near if (0.5..2.0).contains(&near) => format!("{near:.3}"),
@@ -327,7 +327,7 @@ fn ratio_text(ratio: f64) -> String {
     }
 }
 
-/// What a difference says of the second side, in words.
+/// Describes the difference from the second side's view, in words.
 #[must_use]
 pub fn words(difference: &Difference) -> String {
     let share = is_share(&difference.kind);

@@ -1,6 +1,5 @@
-//! What comparisons rest on: each phase of each trial as it went, interval by interval, with whole
-//! histograms. Percentiles cannot be averaged, so a resample is made of intervals and its histograms
-//! are added.
+//! Samples for comparisons: each phase of each trial, interval by interval, with whole histograms. Percentiles cannot be
+//! averaged, so a resample is made of intervals and its histograms are added.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,22 +16,22 @@ use crate::result::{HistogramError, Latency, PhaseResult, RunResult};
 const MOST_ROWS: usize = 5_000_000;
 /// An interval shorter than this share of the longest has no figures of its own.
 const SLIVER: f64 = 0.5;
-/// Most intervals of a trial; those of longer ones are merged with their neighbours.
+/// Most intervals of a trial; in longer ones neighbours are merged.
 const MOST_SLOTS: usize = 240;
 
-/// A stretch of a phase and what happened to some operations in it.
+/// A stretch of a phase, with the outcomes of some operations in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SampleSlot {
     /// Length, s.
     pub length_s: f64,
-    /// Operations that succeeded, without gets that found nothing; or nothing but those.
+    /// Operations that succeeded, without gets that found nothing; in a phase that has no other gets, those gets.
     pub ok: u64,
-    /// Of these, the ones that ended after the phase: in no rate.
+    /// Operations among them that ended after the phase: they count in no rate.
     pub drained: u64,
-    /// Operations that did not.
+    /// Operations that did not succeed.
     pub failed: u64,
-    /// Latencies of the same, as (ns, how many), ascending: response times where arrivals
-    /// are open, else service times.
+    /// Latencies of those that succeeded, as (ns, count), ascending: response times where arrivals are open, else service
+    /// times.
     pub latencies: Vec<(u64, u64)>,
 }
 
@@ -61,14 +60,13 @@ pub struct PhaseSamples {
 }
 
 impl PhaseSamples {
-    /// A phase of one kind of operation.
+    /// Makes a phase with one kind of operation.
     #[must_use]
     pub fn of_kind(kind: Kind, slots: Vec<SampleSlot>) -> PhaseSamples {
         PhaseSamples { kinds: BTreeMap::from([(kind, slots)]) }
     }
 
-    /// The intervals with the operations of which `include` is true, all together; none if there are
-    /// no such operations.
+    /// Returns the intervals with all operations for whose kind `include` is true; none if there are no such operations.
     #[must_use]
     pub fn of(&self, include: impl Fn(Kind) -> bool) -> Vec<SampleSlot> {
         let mut sum: Vec<SampleSlot> = Vec::new();
@@ -82,7 +80,7 @@ impl PhaseSamples {
     }
 }
 
-/// Without slivers at the end, and no more than [`MOST_SLOTS`].
+/// Merges slivers at the end, and intervals beyond [`MOST_SLOTS`], with their neighbours.
 fn merged(mut slots: Vec<SampleSlot>) -> Vec<SampleSlot> {
     let longest = slots.iter().map(|slot| slot.length_s).fold(0.0, f64::max);
     if slots.len() > 1
@@ -119,8 +117,8 @@ struct Reading {
 }
 
 impl Samples {
-    /// Reads the intervals of `result` from its folder. A phase whose intervals are not there is one
-    /// interval: its whole, from `result.json`.
+    /// Reads the intervals of `result` from its folder. A phase without intervals there becomes one interval: the whole
+    /// of it, from `result.json`.
     ///
     /// # Errors
     /// [`HistogramError`] if a histogram of the result cannot be decoded.
@@ -143,7 +141,7 @@ impl Samples {
         Ok(samples)
     }
 
-    /// A phase of a run, for each kind of operation; nothing if it is not in the result.
+    /// Returns a phase of a run, for each kind of operation; empty if it is not in the result.
     #[must_use]
     pub fn phase(&self, run: usize, phase: u16) -> PhaseSamples {
         let reading = self.phases.get(&(run, phase));
@@ -178,7 +176,7 @@ impl Samples {
 }
 
 impl Reading {
-    /// Of the same kind in groups with open and closed arrivals the response time counts.
+    /// Begins to read a phase. If a kind is in groups with open and with closed arrivals, its response time counts.
     fn of(phase: &PhaseResult) -> Reading {
         let mut reading = Reading::default();
         for series in &phase.series {
@@ -219,7 +217,7 @@ impl Reading {
         slot.failed = slot.failed.saturating_add(failed);
     }
 
-    /// Every interval has its length. Where histograms are missing, the phase's own are all there is.
+    /// Gives every interval its length. Where histograms are missing, the phase's own replace them.
     fn complete(&mut self, phase: &PhaseResult) -> Result<(), HistogramError> {
         for slots in self.kinds.values_mut() {
             slots.resize_with(self.starts.len(), SampleSlot::default);
@@ -240,7 +238,7 @@ impl Reading {
             }
         }
         if let (Some(unstarted), Some(slots)) = (&phase.unstarted, self.kinds.values_mut().next()) {
-            // They waited until the phase was over, so they belong to its end.
+            // These operations waited until the phase was over, so they belong to its end.
             let last = slots.last_mut().expect("each kind has an interval");
             last.add(&SampleSlot { latencies: cells(unstarted)?, ..SampleSlot::default() });
         }
@@ -248,12 +246,12 @@ impl Reading {
     }
 }
 
-/// Gets that found nothing are what is looked at: the phase has nothing else.
+/// Returns true if gets that found nothing are measured: the phase has no other gets.
 fn misses(clock: Option<&Measured>) -> bool {
     matches!(clock, Some(Measured::MissedService | Measured::MissedResponse))
 }
 
-/// One kind of a phase as one interval.
+/// Returns one kind of a phase as one interval.
 fn whole(phase: &PhaseResult, kind: Kind, clock: Measured) -> Result<SampleSlot, HistogramError> {
     let mut slot = SampleSlot { length_s: phase.wall_ns as f64 / 1e9, ..SampleSlot::default() };
     for series in phase.series.iter().filter(|series| series.kind == kind) {

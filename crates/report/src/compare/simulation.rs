@@ -1,5 +1,5 @@
-//! The method on trial: simulated results, whose truth is known. Of 200 comparisons of equals hardly
-//! any may report a difference; a true one of 5 % must be found. Every seed is fixed.
+//! Test of the method by simulated results, whose truth is known. Of 200 comparisons of equals hardly any may report a
+//! difference; a true one of 5 % must be found. Every seed is fixed.
 
 use kvdyno_core::verdict::{Claim, ClaimStatus, Condition};
 use kvdyno_core::workload::{Kind, Random};
@@ -9,7 +9,7 @@ use super::comparison::{Comparison, PhaseComparison};
 use super::difference::Shown;
 use super::samples::{PhaseSamples, SampleSlot};
 
-/// As many trials as the documentation recommends.
+/// Number of trials that the documentation recommends.
 const TRIALS: u32 = 8;
 /// Intervals of a trial: a minute.
 const INTERVALS: usize = 60;
@@ -19,10 +19,10 @@ const PHI: f64 = 0.7;
 const NOISE: f64 = 0.05;
 /// Standard deviation of runs among themselves.
 const SCATTER: f64 = 0.01;
-/// Comparisons of equals.
+/// Number of comparisons of equals.
 const COMPARISONS: u64 = 200;
 
-/// What a simulated store is like.
+/// A simulated store.
 #[derive(Clone, Copy)]
 struct Store {
     /// Operations a second.
@@ -36,15 +36,15 @@ const STORE: Store = Store { rate: 20_000.0, noise: NOISE, scatter: SCATTER };
 struct Noise(Random);
 
 impl Noise {
-    /// Standard normal (Box and Muller, Annals of Mathematical Statistics 29, 1958).
+    /// Draws a standard normal number (Box and Muller, Annals of Mathematical Statistics 29, 1958).
     fn normal(&mut self) -> f64 {
         let (u, v) = (1.0 - self.0.next_f64(), self.0.next_f64());
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
 }
 
-/// A trial: the rate is an autoregressive process about the run's own level, and with the same number
-/// of clients latencies are the longer the lower it is; every thirtieth interval or so has a stall.
+/// Simulates a trial: the rate is an autoregressive process about the run's own level; with the same number of clients
+/// latencies rise as it falls; about every thirtieth interval has a stall.
 fn trial(store: Store, noise: &mut Noise) -> PhaseSamples {
     let level = store.scatter * noise.normal();
     let step = store.noise * (1.0 - PHI * PHI).sqrt();
@@ -60,7 +60,7 @@ fn trial(store: Store, noise: &mut Noise) -> PhaseSamples {
     PhaseSamples::of_kind(Kind::Get, slots.collect())
 }
 
-/// Forty steps of a log-normal latency of 1 ms, each shaken a little; its last steps are the tail.
+/// Draws forty steps of a log-normal latency of 1 ms, each varied a little; the last steps are the tail.
 fn latencies(ok: u64, pace: f64, stalled: f64, noise: &mut Noise) -> Vec<(u64, u64)> {
     const STEPS: usize = 40;
     let mut left = ok;
@@ -73,7 +73,7 @@ fn latencies(ok: u64, pace: f64, stalled: f64, noise: &mut Noise) -> Vec<(u64, u
         let shaken = pace * (0.35 * z).exp() * tail * (1.0 + 0.01 * noise.normal());
         left -= count;
         if count > 0 {
-            // Three digits, as a histogram has them.
+            // Latencies have three digits, as in a histogram.
             cells.push(((shaken * 1e3).round() as u64 * 1_000, count));
         }
     }
@@ -157,7 +157,7 @@ fn a_cost_is_the_rate_turned_over_and_just_as_sure() {
     let (rate, cost) = (&with[0], with.iter().find(|figure| figure.figure == "cost").unwrap());
     assert_eq!(rate.low, without[0].low, "a cost widens no margin");
     let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
-    // An hour of the first side's servers is 0.5 for 3,600 seconds of its rate.
+    // An hour of the first side's servers costs 0.5, for 3,600 seconds of its rate.
     assert!(close(cost.first.unwrap(), 0.5e6 / 3_600.0 / rate.first.unwrap()), "{cost:?}");
     for (ends, of_rate) in [(cost.change, rate.change), (cost.low, rate.high)] {
         assert!(close(ends.unwrap(), 3.0 / of_rate.unwrap()), "{cost:?} of {rate:?}");
@@ -187,7 +187,7 @@ fn a_claim_holds_if_the_whole_interval_does() {
         between: Some(["log=no", "log=yes"].map(str::to_owned)),
         conditions: Condition::parse_list(holds).unwrap(),
     };
-    // A thousand a second less, and as sure as five in twenty thousand.
+    // The change is a thousand a second less, and as sure as five in twenty thousand.
     for (holds, standing) in [
         ("rate > -2k/s, rate > -10%", ClaimStatus::Confirmed),
         ("rate > -200/s", ClaimStatus::Refuted),
@@ -223,7 +223,7 @@ fn noise_is_called_noise() {
 
 #[test]
 fn intervals_alone_do_not_pretend_to_know_how_runs_differ() {
-    // Two runs of one store, 4 % apart by the luck of the run, each as steady as can be.
+    // Two runs of one store differ by 4 % by chance, and each is as steady as can be.
     let steady = Store { noise: 0.002, scatter: 0.0, ..STORE };
     let other = Store { rate: STORE.rate * 1.04, ..steady };
     assert!(!shows(compared(5, steady, other, 1).shown("all", "rate")));

@@ -1,5 +1,4 @@
-//! Where the sides of a comparison come from: result folders, folders of trials, or the stores within
-//! one of these.
+//! Reads the sides of a comparison: result folders, folders of trials, or the stores within one of these.
 
 use std::fmt;
 use std::fs;
@@ -28,12 +27,12 @@ pub enum CompareError {
          `kvdyno run --trials` wrote"
     )]
     Empty(PathBuf),
-    /// There is nothing to compare with.
+    /// A result has one store only, and no second result is named.
     #[error("{path} has one store only ({store}); name a second result, or run several stores")]
     Alone {
-        /// The result.
+        /// Path of the result.
         path: PathBuf,
-        /// Its store.
+        /// Name of its store.
         store: String,
     },
     /// A store has no counterpart.
@@ -41,24 +40,24 @@ pub enum CompareError {
         "{store} of {first} is not in {second}, which has {others}; name results of the same stores"
     )]
     NoCounterpart {
-        /// The store.
+        /// Name of the store.
         store: String,
-        /// Where it is.
+        /// Path of the result that has it.
         first: PathBuf,
-        /// Where it is not.
+        /// Path of the result that lacks it.
         second: PathBuf,
-        /// Stores of the other.
+        /// Names of the stores in that one.
         others: String,
     },
-    /// No phase is on both sides.
+    /// The two sides have no measured phase in common.
     #[error("{first} and {second} have no measured phase in common; compare runs of one suite")]
     NoPhase {
-        /// The first side.
+        /// Name of the first side.
         first: String,
-        /// The second side.
+        /// Name of the second side.
         second: String,
     },
-    /// The sides promise or did different things.
+    /// The sides made different promises or had different tasks.
     #[error("not compared: {}; --allow-unequal compares them all the same", .0.join("; "))]
     Unequal(Vec<String>),
     /// A condition is about a figure that has no margin.
@@ -66,25 +65,25 @@ pub enum CompareError {
     NoMargin {
         /// The condition.
         condition: String,
-        /// Figures that have one.
+        /// Figures that have a margin.
         known: String,
     },
-    /// A condition cannot be asked here.
+    /// A condition cannot be asked of a comparison.
     #[error("{condition}: {problem}")]
     Condition {
         /// The condition.
         condition: String,
-        /// What is wrong, and what to write instead.
+        /// Problem, and the remedy.
         problem: String,
     },
-    /// A condition is about a phase or operations that neither side has.
+    /// A condition is about a phase or operations that the two sides do not both have.
     #[error(
         "{condition}: no such phase or operations on both sides, which have {known}; write one of these"
     )]
     NotThere {
         /// The condition.
         condition: String,
-        /// Phases and operations.
+        /// Phases and operations that both sides have.
         known: String,
     },
 }
@@ -92,27 +91,27 @@ pub enum CompareError {
 /// A result with its intervals.
 #[derive(Debug)]
 pub struct Recorded {
-    /// The result.
+    /// Result of the run.
     pub result: RunResult,
-    /// Its intervals.
+    /// Intervals of the result.
     pub samples: Samples,
 }
 
 /// A store in one result or in each of several trials.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// How the store was reached: its URL, or the words of its testbed.
+    /// URL of the store, or the words of its testbed.
     pub key: String,
     /// Name of the system.
     pub name: String,
-    /// Each trial, and the store's number in it.
+    /// Each trial, with the store's number in it.
     pub trials: Vec<(Arc<Recorded>, usize)>,
-    /// What it is called in the comparison.
+    /// Name of the side in the comparison.
     pub label: String,
 }
 
 impl Source {
-    /// The store's runs.
+    /// Returns the store's runs, each with its result.
     pub fn runs(&self) -> impl Iterator<Item = (&RunResult, &StoreRun)> {
         self.trials.iter().map(|(recorded, run)| (&recorded.result, &recorded.result.runs[*run]))
     }
@@ -124,7 +123,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// The stores of a result, of a folder of trials, or of several of these as one.
+/// Returns the stores of a result or of a folder of trials; trials of one store are one source.
 ///
 /// # Errors
 /// [`CompareError`] if there is no result, or one that cannot be read.
@@ -140,7 +139,7 @@ pub fn sources(path: &Path) -> Result<Vec<Source>, CompareError> {
     Ok(found)
 }
 
-/// The stores of trials that are in memory, each with the folder that its files are in.
+/// Returns the stores of trials that are in memory, each trial with the folder of its files.
 ///
 /// # Errors
 /// [`HistogramError`] if a histogram cannot be decoded.
@@ -168,7 +167,7 @@ fn add(found: &mut Vec<Source>, recorded: &Arc<Recorded>) {
     }
 }
 
-/// Stores are called by their name, and by how they were reached where several have one name.
+/// Labels stores by their names, or by their keys where several have one name.
 fn name(found: &mut [Source]) {
     let names: Vec<String> = found.iter().map(|source| source.name.clone()).collect();
     for source in found {
@@ -177,12 +176,12 @@ fn name(found: &mut [Source]) {
     }
 }
 
-/// How a store was reached. A testbed's ports differ from run to run, its words do not.
+/// Returns the URL of a store, or the words of its testbed: ports differ from run to run, the words do not.
 pub fn store_key(run: &StoreRun) -> String {
     run.testbed.as_ref().map_or(&run.store.url, |testbed| &testbed.request).clone()
 }
 
-/// Folders of results under `path`, in order: itself, or the trials in it.
+/// Lists result folders at `path`, in order: the path itself, or the trials in it.
 ///
 /// # Errors
 /// [`CompareError::Empty`] if there are none.
@@ -200,13 +199,13 @@ pub fn result_folders(path: &Path) -> Result<Vec<PathBuf>, CompareError> {
     if folders.is_empty() { Err(CompareError::Empty(path.to_owned())) } else { Ok(folders) }
 }
 
-/// The folder that a file is in; `.` for a bare name.
+/// Returns the folder of a file; `.` for a bare name.
 fn parent_of(file: &Path) -> &Path {
     file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Which stores of the results at `paths` are compared: of one result its first store with each
-/// other; of several the stores of the first with their counterparts in each other.
+/// Pairs the stores of the results at `paths`: in one result its first store with each other one; in several the stores
+/// of the first result with their counterparts in each other one.
 ///
 /// # Errors
 /// [`CompareError`] if a result cannot be read or a store has no counterpart.
@@ -242,7 +241,7 @@ pub fn pairs(paths: &[PathBuf]) -> Result<Vec<(Source, Source)>, CompareError> {
     Ok(pairs)
 }
 
-/// The first store of a result with each other.
+/// Pairs the first store of a result with each other one.
 fn within(path: &Path, base: &[Source]) -> Result<Vec<(Source, Source)>, CompareError> {
     match base {
         [] => Err(CompareError::Empty(path.to_owned())),
@@ -253,8 +252,8 @@ fn within(path: &Path, base: &[Source]) -> Result<Vec<(Source, Source)>, Compare
     }
 }
 
-/// The same store of another result: by how it was reached, or by its name; where each has but one
-/// store, these two.
+/// Finds the same store in another result: by its key, or by its name; where each result has one store only, these two
+/// are a pair.
 fn counterpart<'a>(first: &Source, base: &[Source], other: &'a [Source]) -> Option<&'a Source> {
     if let ([_], [only]) = (base, other) {
         return Some(only);

@@ -1,15 +1,14 @@
-//! Quantiles of Student's t distribution: with few trials a normal quantile would promise more than
-//! they can keep.
+//! Quantiles of Student's t distribution: with few trials a normal quantile would promise more than they can keep.
 
-/// Terms of the continued fraction at most; it settles after some dozens.
+/// Most terms of the continued fraction; it settles after some dozens.
 const TERMS: u32 = 300;
-/// Halvings of the interval in which a quantile is sought: more than a double has digits.
+/// Halvings of the interval in which a quantile is searched: more than a double has binary digits.
 const HALVINGS: u32 = 90;
-/// Beyond any quantile that is asked for here.
+/// Upper end of that interval: beyond any quantile that is needed here.
 const FARTHEST: f64 = 1e6;
 
-/// The value below which a share `probability` (0.5 to below 1) of Student's t distribution with
-/// `freedom` degrees of freedom lies; as many as one likes make it the normal distribution.
+/// Returns the value below which a share `probability` (0.5 to below 1) of Student's t distribution with `freedom`
+/// degrees of freedom lies; the more degrees of freedom, the closer to the normal distribution.
 #[must_use]
 pub fn quantile(probability: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (0.0, FARTHEST);
@@ -20,15 +19,15 @@ pub fn quantile(probability: f64, freedom: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// Share of the distribution below `t`, which is not negative (Abramowitz and Stegun, Handbook of
+/// Returns the share of the distribution below `t`, which is not negative (Abramowitz and Stegun, Handbook of
 /// Mathematical Functions, 26.7.1).
 fn distribution(t: f64, freedom: f64) -> f64 {
     let freedom = freedom.clamp(1e-3, 1e7);
     1.0 - 0.5 * incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5)
 }
 
-/// The regularised incomplete beta function by its continued fraction (Abramowitz and Stegun 26.5.8),
-/// evaluated from the front (Lentz, Applied Optics 15, 1976).
+/// Computes the regularised incomplete beta function by its continued fraction (Abramowitz and Stegun 26.5.8), evaluated
+/// from the front (Lentz, Applied Optics 15, 1976).
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
@@ -60,8 +59,8 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     front * fraction
 }
 
-/// Logarithm of the gamma function by Lanczos' approximation (SIAM Journal on Numerical Analysis B 1,
-/// 1964) with g = 7 and nine terms: fifteen digits for positive arguments.
+/// Computes the logarithm of the gamma function by Lanczos' approximation (SIAM Journal on Numerical Analysis B 1, 1964)
+/// with g = 7 and nine terms: fifteen digits for positive arguments.
 fn log_gamma(x: f64) -> f64 {
     const TERMS: [f64; 9] = [
         0.999_999_999_999_809_9,

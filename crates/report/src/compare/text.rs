@@ -1,5 +1,4 @@
-//! A comparison as people and machines read it: the terminal, Markdown, JUnit XML. The words are the
-//! same in all of them.
+//! Formats a comparison for people and machines: the terminal, Markdown, JUnit XML. The words are the same in all of them.
 
 use serde::Serialize;
 
@@ -17,32 +16,32 @@ use super::gates::{
     GateResult, NeedResult, Outcome, change_text, operations_text, value_text, words,
 };
 
-/// Everything that `kvdyno compare` found.
+/// All findings of `kvdyno compare`.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
-    /// Each pair of sides.
+    /// Comparison of each pair of sides.
     pub comparisons: Vec<Comparison>,
-    /// Requirements, by pair and phase.
+    /// Outcomes of requirements, by pair and phase.
     pub needs: Vec<NeedResult>,
-    /// Gates, by pair and phase.
+    /// Outcomes of gates, by pair and phase.
     pub gates: Vec<GateResult>,
 }
 
 impl Report {
-    /// Some gate was run into.
+    /// Returns true if some gate has failed.
     #[must_use]
     pub fn failed(&self) -> bool {
         self.gates.iter().any(|gate| gate.outcome == Outcome::Failed)
     }
 
-    /// Some gate is too noisy to tell.
+    /// Returns true if some gate is too noisy to tell.
     #[must_use]
     pub fn undecided(&self) -> bool {
         self.gates.iter().any(|gate| gate.outcome == Outcome::NotShown)
     }
 }
 
-/// What stands above the figures of a pair.
+/// Formats the heading above the figures of a pair.
 fn heading(comparison: &Comparison) -> String {
     let trials = |n: usize| if n == 1 { "1 trial".to_owned() } else { format!("{n} trials") };
     format!(
@@ -54,7 +53,7 @@ fn heading(comparison: &Comparison) -> String {
     )
 }
 
-/// How the intervals are to be read.
+/// Explains the intervals.
 fn reading() -> String {
     format!(
         "Intervals hold at {:.0} % for all figures of a table together. An operation that failed counts \
@@ -63,8 +62,7 @@ fn reading() -> String {
     )
 }
 
-/// What stands below the figures of a pair: how claims stand, what they cost, what is unequal, what to be
-/// careful with.
+/// Lists the notes below the figures of a pair: outcomes of claims, cost, unequal conditions, cautions.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let claims = comparison.claims.iter().map(|claim| {
         format!("claim {}: {}: {}", claim.standing.name(), claim.says, reasons(claim))
@@ -74,7 +72,7 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     claims.chain(comparison.cost.iter().cloned()).chain(unequal).chain(cautions).collect()
 }
 
-/// Why a claim stands as it does, and how far it reaches.
+/// Describes why a claim has its status, and how far it reaches.
 fn reasons(claim: &ClaimResult) -> String {
     let conditions = claim.conditions.iter().map(condition_text);
     conditions.chain([reach_text(claim)]).collect::<Vec<_>>().join("; ")
@@ -99,7 +97,7 @@ fn verdict_of_gate(gate: &GateResult) -> (&'static str, String) {
     (word, format!("{} in {}: {} ({})", gate.condition, gate.phase, gate.text, gate.sides))
 }
 
-/// For the terminal.
+/// Formats the report for the terminal.
 #[must_use]
 pub fn terminal(report: &Report, style: Style) -> String {
     let mut text = String::new();
@@ -133,7 +131,7 @@ fn table(comparison: &Comparison, label: &str, row: &RowComparison, style: Style
     let heads = [title, comparison.first.clone(), comparison.second.clone()];
     let mut lines = vec![heads.map(|head| printable(&head)).to_vec()];
     lines[0].extend(["change (interval)".to_owned(), String::new()]);
-    // Words follow their figures to the left, not in a column of their own.
+    // Words are aligned to the left after their figures, not in a column of their own.
     let mut told = vec![String::new()];
     for difference in &row.figures {
         let [figure, first, second, change, words] = cells(difference);
@@ -147,7 +145,7 @@ fn table(comparison: &Comparison, label: &str, row: &RowComparison, style: Style
     text
 }
 
-/// For a comment on a pull request.
+/// Formats the report for a comment on a pull request.
 #[must_use]
 pub fn markdown(report: &Report) -> String {
     let mut text = String::new();
@@ -195,13 +193,13 @@ pub(crate) struct PageTables {
     pub notes: Vec<String>,
 }
 
-/// Some operations of a phase.
+/// Figures of some operations of a phase.
 pub(crate) struct PageTable {
     pub title: String,
     pub rows: Vec<[String; 5]>,
 }
 
-/// A comparison for a page; the template escapes its text.
+/// Prepares a comparison for a page; the template escapes its text.
 pub(crate) fn page_tables(comparison: &Comparison) -> PageTables {
     let rows =
         comparison.phases.iter().flat_map(|phase| phase.rows.iter().map(move |row| (phase, row)));
@@ -219,8 +217,8 @@ pub(crate) fn page_tables(comparison: &Comparison) -> PageTables {
     }
 }
 
-/// For a CI server: a suite for each pair, with a case for whether it may be believed and one for each
-/// gate. What is too noisy to tell is skipped.
+/// Formats the report for a CI server: a suite for each pair, with a case for whether the measurement may be believed and
+/// one for each gate. A gate that is too noisy to tell is skipped.
 #[must_use]
 pub fn junit(report: &Report) -> String {
     let mut suites = Vec::new();

@@ -1,4 +1,4 @@
-//! The result of a run is what its events come to.
+//! Folds events into the result of a run.
 
 use kvdyno_core::measure::Nanos;
 
@@ -6,55 +6,56 @@ use super::{Event, FORMAT};
 use crate::evidence;
 use crate::result::{EvidenceResult, RunResult, StoreRun};
 
-/// Events that no result can be made of.
+/// Events from which no result can be made.
 #[derive(Debug, thiserror::Error)]
 pub enum FoldError {
-    /// Another kvdyno wrote them.
+    /// The events are of another format.
     #[error(
         "events of format {found}, this kvdyno reads {FORMAT}; read them with the kvdyno that wrote them"
     )]
     OtherFormat {
-        /// Their format.
+        /// Format of the events.
         found: u32,
     },
-    /// Something happened in a run that never began, or to a store that never did.
+    /// An event belongs to a run or a store that never began.
     #[error("{what} without a begin: name the events of a whole run")]
     NoBegin {
-        /// What happened.
+        /// Description of the event.
         what: &'static str,
     },
 }
 
-/// A result in the making.
+/// Result of the events so far.
 #[derive(Clone, Debug, Default)]
 pub struct Fold {
     result: Option<RunResult>,
-    /// Why stores could not be run at all.
+    /// Reasons why stores could not be run at all.
     failures: Vec<String>,
-    /// Begin of the phase, ns since the run's, once its clients have begun and until what looked wrong was read again.
+    /// Begin of the phase, ns since the run's, from when its clients have begun until records with suspicious reads were
+    /// read again.
     loads_since: Option<Nanos>,
 }
 
 impl Fold {
-    /// What the events so far come to; `None` before the run's begin.
+    /// Returns the result of the events so far; `None` before the run's begin.
     #[must_use]
     pub fn result(&self) -> Option<&RunResult> {
         self.result.as_ref()
     }
 
-    /// Why stores could not be run at all.
+    /// Returns the reasons why stores could not be run at all.
     #[must_use]
     pub fn failures(&self) -> &[String] {
         &self.failures
     }
 
-    /// The clients of a phase have begun, and what looked wrong has not been read again yet.
+    /// Returns true from when the clients of a phase have begun until records with suspicious reads were read again.
     #[must_use]
     pub fn is_loading(&self) -> bool {
         self.loads_since.is_some()
     }
 
-    /// When the phase whose load goes on began, ns since the run began.
+    /// Returns the begin of the phase whose load goes on, ns since the run began.
     #[must_use]
     pub fn loads_since(&self) -> Option<Nanos> {
         self.loads_since
@@ -63,7 +64,7 @@ impl Fold {
     /// Takes the next event in.
     ///
     /// # Errors
-    /// [`FoldError`] if it does not follow from those before.
+    /// [`FoldError`] if it does not follow from the events before.
     pub fn apply(&mut self, event: &Event) -> Result<(), FoldError> {
         self.take(event)?;
         debug_assert!(
@@ -134,7 +135,7 @@ impl Fold {
         self.result.as_mut().ok_or(FoldError::NoBegin { what })
     }
 
-    /// The store that began last.
+    /// Returns the store that began last.
     fn store(&mut self, what: &'static str) -> Result<&mut StoreRun, FoldError> {
         self.run(what)?.runs.last_mut().ok_or(FoldError::NoBegin { what })
     }

@@ -1,4 +1,4 @@
-//! Events in a file, one JSON object a line, and what they come to when they are read again.
+//! Writes events to a file, one JSON object a line, and folds them into a result when they are read again.
 
 use std::io::{self, BufRead, Write};
 
@@ -10,7 +10,7 @@ use crate::result::RunResult;
 /// Name of the events in the folder of a result.
 pub const EVENTS_FILE: &str = "events.jsonl";
 
-/// Why recorded events cannot be read.
+/// Errors of reading recorded events.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
     /// The file cannot be read.
@@ -19,42 +19,42 @@ pub enum RecordingError {
     /// A line is no event that this kvdyno knows.
     #[error("line {line} of the events: {problem}; read them with the kvdyno that wrote them")]
     Malformed {
-        /// Which, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// What is wrong.
+        /// Problem with the line.
         problem: String,
     },
-    /// They are no run's.
+    /// The events are not those of a run.
     #[error("line {line} of the events: {source}")]
     Unfounded {
-        /// Which, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// What is wrong.
+        /// Problem with the event.
         source: FoldError,
     },
-    /// There is no event.
+    /// The file has no events.
     #[error("there are no events: name the events.jsonl of a result")]
     Empty,
 }
 
-/// Writes every event down.
+/// Subscriber that writes every event to a file.
 #[derive(Debug)]
 pub struct Recording<W> {
     to: W,
-    /// Why it could not go on, if so.
+    /// Error that stopped it, if any.
     failed: Option<io::Error>,
 }
 
 impl<W: Write> Recording<W> {
-    /// Writes to `to`.
+    /// Creates a recording that writes to `to`.
     pub fn new(to: W) -> Recording<W> {
         Recording { to, failed: None }
     }
 
-    /// Everything that was written is handed on.
+    /// Flushes all that was written.
     ///
     /// # Errors
-    /// Why the file does not hold all events.
+    /// The error for which the file does not hold all events.
     pub fn finish(mut self) -> io::Result<()> {
         match self.failed {
             Some(error) => Err(error),
@@ -76,7 +76,7 @@ impl<W: Write + Send> Subscriber for Recording<W> {
     }
 }
 
-/// Reads recorded events, and gives the result that they come to.
+/// Reads recorded events, and folds them into their result.
 ///
 /// # Errors
 /// [`RecordingError`] if they are not those of a run: an event that this kvdyno does not know may matter.

@@ -1,5 +1,5 @@
-//! Hands events to whoever listens. Each subscriber has a queue and a thread of its own: one that is slow or
-//! fails disturbs neither the load nor the others.
+//! Hands events to subscribers. Each subscriber has a queue and a thread of its own: one that is slow or fails disturbs
+//! neither the load nor the others.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,17 +10,17 @@ use super::Event;
 use super::fold::Fold;
 use crate::result::RunResult;
 
-/// Memory that the events may take which a subscriber has not heard yet, bytes: those that the result does not
-/// depend on are left out beyond it, and counted.
+/// Memory that the events waiting for one subscriber may take, bytes: beyond it, events that the result does not depend
+/// on are left out, and counted.
 pub const MOST_WAITING: usize = 256 << 20;
 
-/// Who listens. It gets events in their order and cannot change them.
+/// Receiver of events. It gets them in their order and cannot change them.
 pub trait Subscriber: Send {
-    /// The next event.
+    /// Takes the next event.
     fn hear(&mut self, event: &Event);
 }
 
-/// Where a run tells its story; its copies are one and the same.
+/// Stream of a run's events; its clones are one and the same stream.
 #[derive(Clone, Debug, Default)]
 pub struct Stream(Arc<Mutex<State>>);
 
@@ -31,7 +31,7 @@ struct State {
 }
 
 impl Stream {
-    /// Lets `subscriber` hear all that is told from now on.
+    /// Lets `subscriber` hear all events from now on.
     pub fn subscribe<S: Subscriber + 'static>(&self, subscriber: S) -> Subscription<S> {
         self.subscribe_within(subscriber, MOST_WAITING)
     }
@@ -54,7 +54,7 @@ impl Stream {
         Subscription { queue, thread }
     }
 
-    /// Tells what happened. Never waits for a subscriber.
+    /// Publishes an event. Never waits for a subscriber.
     ///
     /// # Panics
     /// If the event does not follow from those before: that is a mistake in kvdyno.
@@ -65,7 +65,7 @@ impl Stream {
         state.queues.retain(|queue| queue.push(&event));
     }
 
-    /// What the events so far come to.
+    /// Returns the result of the events so far.
     ///
     /// # Panics
     /// Before the run's begin.
@@ -74,20 +74,20 @@ impl Stream {
         self.look(|fold| fold.result().cloned()).expect("the run has begun")
     }
 
-    /// Looks at what the events so far come to.
+    /// Reads from the fold of the events so far.
     pub fn look<T>(&self, at: impl FnOnce(&Fold) -> T) -> T {
         at(&locked(&self.0).fold)
     }
 }
 
-/// Somebody who listens.
+/// Handle of a subscriber that runs.
 #[derive(Debug)]
 pub struct Subscription<S> {
     queue: Arc<Queue>,
     thread: JoinHandle<S>,
 }
 
-/// A subscriber that has heard all that it was to hear.
+/// A subscriber that has received all of its events.
 #[derive(Debug)]
 pub struct Heard<S> {
     /// The subscriber.
@@ -97,7 +97,7 @@ pub struct Heard<S> {
 }
 
 impl<S> Subscription<S> {
-    /// Waits until all that was told so far was heard, and no longer than `patience`.
+    /// Waits until the subscriber has taken all events so far, and no longer than `patience`.
     pub fn catch_up(&self, patience: Duration) {
         let give_up = Instant::now() + patience;
         let mut waiting = locked(&self.queue.waiting);
@@ -108,7 +108,7 @@ impl<S> Subscription<S> {
         }
     }
 
-    /// It hears what waits still, and then nothing more. Nobody waits for it.
+    /// Lets the subscriber take the events that still wait, and then no more. Does not wait for it.
     pub fn leave(self) {
         self.close();
     }
@@ -118,7 +118,8 @@ impl<S> Subscription<S> {
         self.queue.changed.notify_all();
     }
 
-    /// It hears what waits still, and then nothing more. `None` if it has failed.
+    /// Lets the subscriber take the events that still wait, and then no more, and waits for its end. `None` if it has
+    /// failed.
     #[must_use]
     pub fn end(self) -> Option<Heard<S>> {
         self.close();
@@ -139,26 +140,26 @@ struct Queue {
 #[derive(Debug, Default)]
 struct Waiting {
     events: VecDeque<Arc<Event>>,
-    /// What they take, bytes.
+    /// Memory that they take, bytes.
     weight: usize,
     missed: u64,
-    /// The subscriber waits for the next event.
+    /// True while the subscriber waits for the next event.
     is_idle: bool,
-    /// Nothing more is to come.
+    /// True if no further event comes.
     is_closed: bool,
-    /// The subscriber is done or has failed.
+    /// True if the subscriber is done or has failed.
     is_gone: bool,
 }
 
 impl Waiting {
-    /// Nothing waits, nor will anybody hear it.
+    /// Returns true if no event waits and the subscriber is idle, or if it is gone.
     fn is_caught_up(&self) -> bool {
         self.is_gone || (self.is_idle && self.events.is_empty())
     }
 }
 
 impl Queue {
-    /// Adds an event; `false` if nobody listens any more.
+    /// Adds an event; `false` if the subscriber takes no more.
     fn push(&self, event: &Arc<Event>) -> bool {
         let mut waiting = locked(&self.waiting);
         if waiting.is_gone || waiting.is_closed {
@@ -175,7 +176,7 @@ impl Queue {
         true
     }
 
-    /// Waits for the next event; `None` when nothing more is to come.
+    /// Waits for the next event; `None` if no further event comes.
     fn next(&self) -> Option<Arc<Event>> {
         let mut waiting = locked(&self.waiting);
         loop {
@@ -194,7 +195,7 @@ impl Queue {
     }
 }
 
-/// Says that nobody listens any more, also where the subscriber has failed.
+/// Guard that marks the subscriber as gone, also when it has failed.
 struct Gone<'a>(&'a Queue);
 
 impl Drop for Gone<'_> {
@@ -218,7 +219,7 @@ mod tests {
     use crate::result::Status;
     use crate::sample;
 
-    /// Keeps what it hears.
+    /// Subscriber that keeps its events.
     #[derive(Default)]
     struct Keeps(Vec<Event>);
 
@@ -228,7 +229,7 @@ mod tests {
         }
     }
 
-    /// Hears nothing before it may.
+    /// Subscriber that waits for a signal before it takes each event.
     struct Waits(Receiver<()>, Keeps);
 
     impl Subscriber for Waits {
@@ -274,7 +275,7 @@ mod tests {
         assert!(fails.end().is_none());
         drop(go);
         let Heard { subscriber: Waits(_, Keeps(heard)), missed } = slow.end().unwrap();
-        // What the result depends on is never left out, and how much was is told.
+        // Events that the result depends on are never left out, and the number of missed ones is told.
         assert_eq!((heard.first(), heard.last()), (Some(&begin), Some(&ended)));
         assert!(missed >= 95 && heard.len() as u64 == 102 - missed, "{missed} missed");
         assert_eq!(stream.result().status, Status::Complete);

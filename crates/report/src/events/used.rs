@@ -1,44 +1,44 @@
-//! What was used from one sample to the next.
+//! Resources used from one sample to the next.
 
 use kvdyno_core::measure::{Nanos, ProcessCounters, Sample};
 use serde::{Deserialize, Serialize};
 
 /// Name of the whole machine among the processes.
 pub const MACHINE: &str = "machine";
-/// Name of this process.
+/// Name of kvdyno itself among the processes.
 pub const OWN: &str = "kvdyno";
 
-/// What was used during a stretch of time. Times are ns since the run began.
+/// Resources used during a stretch of time. Times are ns since the run began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Used {
-    /// Begin.
+    /// Begin, ns.
     pub from_ns: Nanos,
-    /// End.
+    /// End, ns.
     pub to_ns: Nanos,
-    /// By the whole machine ([`MACHINE`]), by kvdyno ([`OWN`]) and by each server that was there all the time.
+    /// Use by the whole machine ([`MACHINE`]), by kvdyno ([`OWN`]) and by each server that was there all the time.
     pub processes: Vec<ProcessUsed>,
 }
 
-/// What one process used.
+/// Resources used by one process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessUsed {
     /// [`MACHINE`], [`OWN`], or the name of a node.
     pub process: String,
     /// Processors kept busy: 1.5 is one and a half.
     pub processors: f64,
-    /// Memory held at the end.
+    /// Memory held at the end, bytes.
     pub rss_bytes: Option<u64>,
-    /// Read from storage, where that may be asked.
+    /// Bytes read from storage, where the system tells.
     pub read_bytes: Option<u64>,
-    /// Sent to storage, where that may be asked.
+    /// Bytes sent to storage, where the system tells.
     pub written_bytes: Option<u64>,
-    /// Received, by a node with a network namespace of its own.
+    /// Bytes received, by a node with a network namespace of its own.
     pub received_bytes: Option<u64>,
-    /// Sent, by a node with a network namespace of its own.
+    /// Bytes sent, by a node with a network namespace of its own.
     pub sent_bytes: Option<u64>,
 }
 
-/// What was used between two samples of a run that began at `origin`; `nodes` are the names of the sampled
+/// Returns the resources used between two samples of a run that began at `origin`; `nodes` are the names of the sampled
 /// servers, in their order. `None` if no time passed.
 #[must_use]
 pub fn used(before: &Sample, after: &Sample, nodes: &[String], origin: Nanos) -> Option<Used> {

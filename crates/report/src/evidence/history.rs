@@ -1,5 +1,5 @@
-//! What was done to a store in the course of its run, as far as evidence depends on it: which fault was the gravest by
-//! then, which nodes were dark together, and since when the disk was not to be trusted.
+//! Faults of a run, as far as evidence depends on them: which fault was the gravest by then, which nodes were dark
+//! together, and since when the disk was not to be trusted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,15 +9,15 @@ use kvdyno_core::workload::fault::{BIT_ROT, DISK_LIES, Lose, POWER, ProcessOutco
 
 use crate::result::{CutResult, EndCause, FaultResult, PhaseResult, StoreRun, TestbedNode};
 
-/// The role of a node that holds no data.
+/// Role of a node that holds no data.
 const OBSERVER: &str = "observer";
 
-/// A run, looked at for what was done to it.
+/// View of a run by its faults.
 pub(super) struct History<'a> {
     pub run: &'a StoreRun,
 }
 
-/// The class of a fault that was done; none of repairs, and of what was not done.
+/// Returns the class of a fault that was done; `None` for repairs, and for faults that were not done.
 pub(super) fn class_of(fault: &FaultResult) -> Option<FaultClass> {
     fault.kind().filter(|_| fault.error.is_none())?;
     Some(match fault.ends_processes() {
@@ -38,7 +38,7 @@ pub(super) fn is_end(fault: &FaultResult) -> bool {
     !is_cut(fault) && matches!(fate, Some(ProcessOutcome::Ended | ProcessOutcome::Renewed))
 }
 
-/// The gravest fault that acknowledged writes outlive, by what the store promises.
+/// Returns the gravest fault that acknowledged writes survive, by the store's promise.
 pub(super) fn promised(level: Durability) -> FaultClass {
     match level {
         Durability::None => FaultClass::Running,
@@ -52,13 +52,13 @@ impl<'a> History<'a> {
         History { run }
     }
 
-    /// The gravest fault that was done up to the end of a phase.
+    /// Returns the gravest fault that was done up to the end of a phase.
     pub fn gravest(&self, until: usize) -> FaultClass {
         self.up_to(until).filter_map(|(_, fault)| class_of(fault)).max().unwrap_or_default()
     }
 
     /// Returns true if a lie of the disk can explain what is missing at the end of a phase: bits rotted, or power was cut
-    /// after flushes had been answered and not done. What lies only later explains nothing.
+    /// after flushes had been answered and not done. A lie after the last cut explains nothing.
     pub fn disk_lied(&self, until: usize) -> bool {
         let when = |(phase, fault): &(usize, &FaultResult)| (*phase, fault.began_ns);
         let lie =
@@ -70,8 +70,8 @@ impl<'a> History<'a> {
         self.disk_rotted(until) || lie.is_some_and(cut_after)
     }
 
-    /// Returns true if a part of kvdyno, or the machine below the nodes, had failed by the end of a phase. It ends the run, so
-    /// that the last phase met it.
+    /// Returns true if a part of kvdyno, or the machine below the nodes, had failed by the end of a phase. Such a failure
+    /// ends the run, so it was in the last phase.
     pub fn machine_failed(&self, until: usize) -> bool {
         self.run.cause == Some(EndCause::Internal) && until + 1 >= self.run.phases.len()
     }
@@ -81,12 +81,12 @@ impl<'a> History<'a> {
         self.up_to(until).any(|(_, fault)| fault.was(&BIT_ROT))
     }
 
-    /// The first phase with a fault of this kind, done or not.
+    /// Returns the index of the first phase with a fault of this kind, done or not.
     pub fn first(&self, is_of: fn(&FaultResult) -> bool) -> Option<usize> {
         self.run.phases.iter().position(|phase| phase.faults.iter().any(is_of))
     }
 
-    /// What faults of a kind did in these phases.
+    /// Adds up the effects of faults of a kind in these phases.
     pub fn exposure(
         &self,
         phases: impl Iterator<Item = usize>,
@@ -124,7 +124,8 @@ impl<'a> History<'a> {
         exposure
     }
 
-    /// Repairs of these phases that failed and that no later fault has made meaningless, each with its phase.
+    /// Returns the repairs of these phases that failed and that no later fault has made meaningless, each with the index
+    /// of its phase.
     pub fn failed_repairs(
         &self,
         phases: impl Iterator<Item = usize>,
@@ -144,7 +145,7 @@ impl<'a> History<'a> {
         phases.flat_map(|(at, phase)| phase.faults.iter().map(move |fault| (at, fault)))
     }
 
-    /// Nodes that hold data; 0 where nobody knows.
+    /// Returns the number of nodes that hold data; 0 where that is not known.
     pub fn data_nodes(&self) -> u64 {
         let testbed = self.run.testbed.iter();
         let nodes = testbed.flat_map(|testbed| testbed.nodes.iter().chain(&testbed.later));
@@ -153,7 +154,7 @@ impl<'a> History<'a> {
     }
 }
 
-/// Acknowledged writes of a phase that was read back before and after; `None` where that is not known.
+/// Counts acknowledged writes of a phase that was read back before and after; `None` where that is not known.
 fn fresh_writes(phase: &PhaseResult) -> Option<u64> {
     let account = phase.writes.as_ref()?;
     let inserts = account.inserts.map(|inserts| inserts.acknowledged);
@@ -161,7 +162,7 @@ fn fresh_writes(phase: &PhaseResult) -> Option<u64> {
     inserts.or(deletes).map(|_| inserts.unwrap_or(0).saturating_add(deletes.unwrap_or(0)))
 }
 
-/// Most nodes that were dark at one moment because of faults of this kind.
+/// Returns the most nodes that were dark at one moment because of faults of this kind.
 fn dark_together(phase: &PhaseResult, is_of: fn(&FaultResult) -> bool) -> u64 {
     let of_kind = phase.faults.iter().filter(|fault| is_of(fault));
     let dark: Vec<_> =
@@ -173,8 +174,8 @@ fn dark_together(phase: &PhaseResult, is_of: fn(&FaultResult) -> bool) -> u64 {
     dark.iter().map(|(_, span)| at(span.from_ns)).max().unwrap_or(0)
 }
 
-/// Returns true if a later fault ended the process of the node, so that there was nothing left to put right: a process
-/// that is gone cannot be resumed, and a cut took what filled the disk.
+/// Returns true if a later fault ended the process of the node, so that there was nothing left to repair: a process that
+/// is gone cannot be resumed, and a cut of power took what filled the disk.
 pub(super) fn is_meaningless(phase: &PhaseResult, repair: &FaultResult) -> bool {
     let ended = |fault: &FaultResult| {
         fault.node == repair.node

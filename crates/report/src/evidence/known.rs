@@ -1,4 +1,5 @@
-//! A promise of durability with how far it is known: what a run has shown goes before what the store says of itself.
+//! Text of a durability promise with how far it is known: evidence of a run takes precedence over what the store says of
+//! itself.
 
 use kvdyno_core::evidence::{Claimed, EvidenceStatus};
 use kvdyno_core::store::Durability;
@@ -6,8 +7,8 @@ use kvdyno_core::store::Durability;
 use super::of_run;
 use crate::result::StoreRun;
 
-/// What a run has shown of the durability that its store promises: refuted if any part of the promise is, else as the
-/// gravest part stands.
+/// Returns the status of the durability that the run's store promises: refuted if any part of the promise is, else the
+/// status of its gravest part.
 fn durability_status(run: &StoreRun) -> EvidenceStatus {
     let kill = || of_run(run, Claimed::SurvivesProcessKill).map(|evidence| evidence.status());
     let power = || of_run(run, Claimed::SurvivesPowerLoss).map(|evidence| evidence.status());
@@ -22,7 +23,7 @@ fn durability_status(run: &StoreRun) -> EvidenceStatus {
     }
 }
 
-/// A promise of durability with how far it is known, in few words: `survives power loss (setting read back)`.
+/// Describes a promise of durability with how far it is known, in few words: `survives power loss (setting read back)`.
 pub(crate) fn durability_text(run: &StoreRun) -> String {
     let promise = run.store.durability;
     let known = match durability_status(run) {

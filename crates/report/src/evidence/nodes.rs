@@ -1,4 +1,4 @@
-//! The evidence that nodes served again by themselves after what was done to them, and that the store served meanwhile.
+//! Evidence that nodes served again by themselves after faults, and that the store served meanwhile.
 
 use kvdyno_core::evidence::{Claimed, Evidence, FaultModel, Reason, ViolationKind};
 use kvdyno_core::workload::fault::{ActionFailure, RESTART, Repair};
@@ -7,10 +7,10 @@ use super::history::History;
 use super::undone;
 use crate::result::{FaultResult, PhaseResult, SideAccount, is_repair};
 
-/// A shorter stretch without success is a hiccup.
+/// Shortest stretch without success, ns, that is no mere hiccup.
 const SHORTEST_DOWNTIME_NS: u64 = 100_000_000;
 
-/// After each fault the nodes came back by themselves; `None` where no node was started again.
+/// Gathers the evidence that the nodes came back by themselves after each fault; `None` where no node was started again.
 pub(super) fn came_back(history: &History<'_>) -> Option<Evidence> {
     let mut evidence = Evidence::of(Claimed::CameBack, None, Some(FaultModel::default()));
     let phases = 0..history.run.phases.len();
@@ -32,8 +32,8 @@ pub(super) fn came_back(history: &History<'_>) -> Option<Evidence> {
     tried.then_some(evidence)
 }
 
-/// Through each fault of a phase operations went on to succeed: what reads and writes did from it to the next one. No store
-/// promises it, so this refutes nothing. `None` where no fault was planned.
+/// Gathers the evidence that operations went on to succeed through each fault of a phase: reads and writes from it to the
+/// next one. No store promises that, so this refutes nothing. `None` where no fault was planned.
 pub(super) fn no_downtime(phase: &PhaseResult) -> Option<Evidence> {
     let mut faults = phase.faults.iter().filter(|fault| !fault.repairs());
     let mut evidence = Evidence::of(Claimed::NoDowntime, Some(&phase.name), None);
@@ -55,8 +55,8 @@ pub(super) fn no_downtime(phase: &PhaseResult) -> Option<Evidence> {
     Some(evidence)
 }
 
-/// Returns true if nothing succeeded for a while that the fault began, which was not so before; `None` where that cannot be
-/// told.
+/// Returns true if the fault began a stretch without success that was longer than usual before it; `None` where that
+/// cannot be told.
 fn was_down(side: &SideAccount) -> Option<bool> {
     let throughput = side.throughput.as_ref().filter(|told| told.undecided.is_none())?;
     let is_unaffected = throughput.of(1.0)? == Some(0);
@@ -69,7 +69,7 @@ fn ended_by_itself(repair: &FaultResult) -> bool {
     repair.failure == Some(ActionFailure::ProcessEnded)
 }
 
-/// A start of a node over its data.
+/// Returns true for a start of a node over its data.
 fn is_start(fault: &FaultResult) -> bool {
     fault.what == Repair::Start.told() || fault.kind() == Some(&RESTART)
 }

@@ -1,23 +1,24 @@
-//! The table that docs/CLAIMS.md prints: what each status is to a process that ends, to a CI server and to the eye.
+//! Table of docs/CLAIMS.md: meaning of each status for an exit code, for a CI server and for its colour.
 
 use kvdyno_core::evidence::EvidenceStatus;
 
 use crate::result::Level;
 
-/// What a status is to somebody who waits for a pass.
+/// Outcome of a status for a check that must pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StatusOutcome {
-    /// It was shown.
+    /// The claim was shown.
     Passed,
-    /// It is not so.
+    /// The claim was refuted.
     Failed,
-    /// Somebody asked, and it was not decided.
+    /// The claim was asked for, and not decided.
     Errored,
-    /// Nobody asked, and it was not decided; or there is nothing to decide.
+    /// The claim was not asked for and not decided, or there is nothing to decide.
     Skipped,
 }
 
-/// What a status is; `is_asked` if a suite's claim or a requirement asks for it, rather than that the run implies it.
+/// Returns the outcome of a status; `is_asked` is true if a suite's claim or a requirement asks for it, and false if only
+/// the run implies it.
 #[must_use]
 pub fn outcome(status: EvidenceStatus, is_asked: bool) -> StatusOutcome {
     match status {
@@ -32,7 +33,7 @@ pub fn outcome(status: EvidenceStatus, is_asked: bool) -> StatusOutcome {
     }
 }
 
-/// How a status is coloured; `None` where it is neither good nor bad.
+/// Returns the level that colours a status; `None` where it is neither good nor bad.
 #[must_use]
 pub fn level(status: EvidenceStatus) -> Option<Level> {
     match status {

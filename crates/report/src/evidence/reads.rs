@@ -1,4 +1,4 @@
-//! The evidence of a phase's reads: each by itself, and the histories of sampled records.
+//! Evidence of a phase's reads: each by itself, and the histories of sampled records.
 
 use kvdyno_core::evidence::{
     Claimed, Disk, Evidence, FaultClass, FaultModel, Reason, ViolationKind,
@@ -9,14 +9,14 @@ use kvdyno_core::verify::{AnomalyKind, Tally};
 use super::history::{History, promised};
 use crate::result::{LinearizabilityAnswer, PhaseResult};
 
-/// Every read of a phase was right; `None` where verification was off.
+/// Gathers the evidence that every read of a phase was right; `None` where verification was off.
 pub(super) fn right(history: &History<'_>, at: usize, phase: &PhaseResult) -> Option<Evidence> {
     let tally = phase.tally.as_ref()?;
     let level = history.run.store.consistency.level;
     let fault = promised(history.run.store.durability.level);
     let model = FaultModel { fault, disk: Disk::HonoursFlushes, ..FaultModel::default() };
     let mut evidence = Evidence::of(Claimed::ReadsRight, Some(&phase.name), Some(model));
-    // What another run cannot have written it does not excuse.
+    // Another run does not excuse anomalies that it cannot have written.
     let mut of_no_other = tally.of_no_other;
     for kind in AnomalyKind::ALL {
         // A store that is eventually consistent may be stale.
@@ -39,13 +39,13 @@ pub(super) fn right(history: &History<'_>, at: usize, phase: &PhaseResult) -> Op
     }
     evidence.leave(Reason::NotJudged, tally.unknown.saturating_add(tally.not_read_again));
     evidence.leave(Reason::OtherRun, tally.other_run);
-    // A stamp tells whose bytes they are, and not whether they are the right version: no part of the stake.
+    // A stamp tells whose bytes they are, and not whether they are the right version: such reads are no part of the stake.
     let by_stamp_only = tally.stamp_only.saturating_sub(tally.other_run);
     evidence.keep_rest_of(tally.reads.saturating_sub(by_stamp_only));
     Some(evidence)
 }
 
-/// Why a wrong read of a kind breaks no promise, if it breaks none. For bytes that nobody wrote there is no excuse.
+/// Returns the reason for which a wrong read of a kind breaks no promise, if there is one. Corrupt bytes have no excuse.
 fn excuse(history: &History<'_>, at: usize, kind: AnomalyKind) -> Option<Reason> {
     if history.machine_failed(at) {
         return Some(Reason::MachineFailed);
@@ -53,7 +53,7 @@ fn excuse(history: &History<'_>, at: usize, kind: AnomalyKind) -> Option<Reason>
     let is_old = matches!(kind, AnomalyKind::Lost | AnomalyKind::Resurrected | AnomalyKind::Stale);
     match kind {
         AnomalyKind::Corrupt => None,
-        // Another run's deletes and expiries leave no value that tells of it.
+        // Another run's deletes and expiries leave no value by which they could be told.
         _ if is_crowded(history) => Some(Reason::OtherRun),
         _ if is_old && is_beyond(history, at) => Some(Reason::BeyondPromise),
         _ if is_old && history.disk_lied(at) => Some(Reason::DiskLied),
@@ -61,7 +61,7 @@ fn excuse(history: &History<'_>, at: usize, kind: AnomalyKind) -> Option<Reason>
     }
 }
 
-/// Returns true if a fault was done by then that acknowledged writes need not outlive.
+/// Returns true if a fault was done by then that acknowledged writes need not survive.
 pub(super) fn is_beyond(history: &History<'_>, at: usize) -> bool {
     let gravest = history.gravest(at);
     gravest > FaultClass::Running && gravest > promised(history.run.store.durability.level)
@@ -83,8 +83,8 @@ fn violation(kind: AnomalyKind) -> ViolationKind {
     }
 }
 
-/// The sampled histories of a phase are linearizable; `None` where none were kept. A store that promises less has no
-/// promise to break.
+/// Gathers the evidence that the sampled histories of a phase are linearizable; `None` where none were kept. A store that
+/// promises less has no promise to break.
 pub(super) fn linearizable(history: &History<'_>, phase: &PhaseResult) -> Option<Evidence> {
     let told = phase.linearizability.as_ref()?;
     let promises = history.run.store.consistency.level == Consistency::Linearizable;

@@ -1,13 +1,13 @@
-//! The evidence of a search for the highest rate: that a rate met the conditions that somebody asked for, and that the rate above
-//! it was missed by the store.
+//! Evidence of a search for the highest rate: that a rate met the conditions that were asked for, and that the store
+//! itself missed the next higher rate.
 
 use kvdyno_core::evidence::{Claimed, Evidence, FaultModel, Reason, ViolationKind};
 
 use super::invalid;
 use crate::result::{CapacityResult, ProbeResult, StoreRun};
 
-/// A rate met the conditions in a run of its own: of that run each operation was at stake. A measurement that is invalid
-/// decides neither way.
+/// Gathers the evidence that a rate met the conditions in a run of its own: each operation of that run was at stake. An
+/// invalid measurement decides neither way.
 pub(super) fn met_objective(run: &StoreRun, found: &CapacityResult) -> Evidence {
     let mut evidence = of(Claimed::MetObjective, found);
     if found.carried.is_some() {
@@ -32,7 +32,7 @@ pub(super) fn met_objective(run: &StoreRun, found: &CapacityResult) -> Evidence 
     };
     match excuse {
         _ if found.missed.is_none() => evidence.bar(Reason::CutShort),
-        // A rate below all that was confirmed may meet them for long.
+        // A rate below all that were confirmed may still meet the conditions.
         _ if found.probes.iter().any(ProbeResult::met) => evidence.bar(Reason::NotKnown),
         Some(reason) => evidence.excuse(reason, ViolationKind::Missed, by_store + unclear, &[]),
         None => evidence.violate(ViolationKind::Missed, by_store, &[]),
@@ -40,7 +40,7 @@ pub(super) fn met_objective(run: &StoreRun, found: &CapacityResult) -> Evidence 
     evidence
 }
 
-/// The lowest rate that was missed was missed by the store: of that rate each probe was at stake.
+/// Gathers the evidence that the store itself missed the lowest missed rate: each probe at that rate was at stake.
 pub(super) fn own_limit(run: &StoreRun, found: &CapacityResult) -> Evidence {
     let mut evidence = of(Claimed::OwnLimit, found);
     if found.carried.is_none() {
@@ -48,7 +48,7 @@ pub(super) fn own_limit(run: &StoreRun, found: &CapacityResult) -> Evidence {
     }
     let Misses { by_store, unclear, probes } = Misses::of(found);
     evidence.kept = by_store;
-    // As the search counts them: clear misses decide, unless as many may be another's doing.
+    // The search counts in the same way: clear misses decide, unless as many may have another cause.
     if unclear >= by_store {
         evidence.leave(Reason::ClientLimited, unclear);
     }
@@ -69,11 +69,11 @@ fn bar_invalid(run: &StoreRun, probe: &ProbeResult, evidence: &mut Evidence) {
     }
 }
 
-/// Probes that missed at the lowest rate that was missed.
+/// Probes that missed the conditions at the lowest missed rate.
 struct Misses<'a> {
     probes: Vec<&'a ProbeResult>,
     by_store: u64,
-    /// Something else may have spoilt them.
+    /// Misses that may have another cause than the store.
     unclear: u64,
 }
 

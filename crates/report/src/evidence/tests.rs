@@ -1,4 +1,4 @@
-//! Evidence of made-up runs: the rows of what was seen to go wrong, and what holds of any run.
+//! Evidence of made-up runs: a table of failures that were once seen, and properties of any run.
 
 mod made_up;
 mod properties;
@@ -22,7 +22,7 @@ use crate::sample;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A run of one phase, without what costs time to copy: made-up runs are many.
+/// A run of one phase, without the parts that take long to copy, since many runs are made up.
 static BARE: LazyLock<StoreRun> = LazyLock::new(|| {
     let mut run = sample::two_stores().runs.remove(0);
     run.phases.truncate(1);
@@ -36,7 +36,7 @@ static BARE: LazyLock<StoreRun> = LazyLock::new(|| {
     run
 });
 
-/// A run of a store with so many nodes that survives power loss, by its settings, without any phase.
+/// Makes up a run of a store with so many nodes, whose settings promise to survive power loss, without any phase.
 fn run(nodes: usize) -> StoreRun {
     let mut run = StoreRun { phases: Vec::new(), ..BARE.clone() };
     run.store.durability = Promise::checked(Durability::PowerLoss);
@@ -74,7 +74,7 @@ fn done(what: &str, node: usize, at: u64) -> FaultResult {
     }
 }
 
-/// So many cuts of the nodes, all at one moment, each repaired after half a second.
+/// Makes up cuts of power of the nodes, all nodes at one moment, each repaired after half a second.
 fn cuts(count: u64, nodes: &[usize]) -> Vec<FaultResult> {
     let one = |cut: u64| {
         let fault = nodes.iter().map(move |node| done("power", *node, 2 * cut + 1));
@@ -88,7 +88,7 @@ fn power(run: &StoreRun) -> Evidence {
     of_run(run, Claimed::SurvivesPowerLoss).expect("it is promised")
 }
 
-/// A run on one node with one phase of cuts, read back.
+/// Makes up a run on one node with one phase of cuts, read back.
 fn cut(count: u64, account: WriteAccount) -> StoreRun {
     let mut run = run(1);
     run.phases.push(phase("cut", cuts(count, &[0]), Some(account)));
@@ -105,7 +105,7 @@ fn ten_cuts_without_a_loss_show_how_far_that_is_sure() {
     assert_eq!(durability_text(&run), "survives power loss (shown)");
 }
 
-/// A cut that met nothing unsynced tries nothing, and that is said.
+/// A cut at which nothing was unsynced tests nothing, and the text says so.
 #[test]
 fn a_claim_says_in_how_many_cuts_anything_was_at_stake() {
     let mut run = cut(3, account(true, 0));
@@ -122,7 +122,7 @@ fn a_claim_says_in_how_many_cuts_anything_was_at_stake() {
     assert!(told.ends_with("; 2 of 3 cuts met anything unsynced"), "{told}");
 }
 
-/// P3: as in `power-cut`, where each loaded record is deleted once. A delete that was acknowledged is an acknowledged write.
+/// P3: in `power-cut`, each loaded record is deleted once. An acknowledged delete is an acknowledged write.
 #[test]
 fn deletes_of_their_own_phase_are_at_stake_and_one_that_is_undone_refutes() {
     let told = |undone| {
@@ -143,7 +143,7 @@ fn deletes_of_their_own_phase_are_at_stake_and_one_that_is_undone_refutes() {
     assert!(cut_text(&undone).contains("3 deletes undone"), "{}", cut_text(&undone));
 }
 
-/// What later phases write over what was seen undone takes nothing back, whether the store promises anything or not.
+/// Later writes over records whose deletes were seen undone take nothing back, whether the store promises anything or not.
 #[test]
 fn deletes_that_were_seen_undone_stay_so_when_updates_hide_them() {
     for level in [Durability::PowerLoss, Durability::None] {
@@ -164,7 +164,7 @@ fn deletes_that_were_seen_undone_stay_so_when_updates_hide_them() {
     }
 }
 
-/// P7: an old snapshot loses old writes, so these are at stake, too; how many were new is told beside it.
+/// P7: an old snapshot loses old writes, so these are at stake, too; the number of new ones is told beside the stake.
 #[test]
 fn the_writes_that_came_since_the_last_read_back_are_told_beside_the_stake() {
     let inserts = Some(InsertAccount { acknowledged: 60, lost: 0 });
@@ -177,7 +177,7 @@ fn the_writes_that_came_since_the_last_read_back_are_told_beside_the_stake() {
     assert!(!cut_text(&unknown).contains("new since"));
 }
 
-/// An engine that never flushes its disk outlives every cut that leaves the disk's cache (P9).
+/// P9: an engine that never flushes its disk survives every cut that leaves the disk's cache.
 #[test]
 fn a_claim_says_what_became_of_what_disks_had_not_flushed() {
     let told = |loses: [Option<Lose>; 3]| {
@@ -202,7 +202,7 @@ fn a_claim_says_what_became_of_what_disks_had_not_flushed() {
     }
 }
 
-/// Violations after a failure of the machine, or of a part of kvdyno, are no doing of the store.
+/// Violations after a failure of the machine, or of a part of kvdyno, are not blamed on the store.
 #[test]
 fn a_failure_of_the_machine_accuses_no_store() {
     let mut run = cut(1, account(true, 27_009));
@@ -211,7 +211,7 @@ fn a_failure_of_the_machine_accuses_no_store() {
     let machine = EvidenceStatus::Inconclusive(Reason::MachineFailed);
     assert_eq!(power(&run).status(), machine);
     assert_eq!(of_phase(&run, Claimed::ReadsRight, "cut").unwrap().status(), machine);
-    // What phases before it have found stays.
+    // Violations found in earlier phases stay.
     run.phases.push(phase("after", Vec::new(), None));
     assert_eq!(power(&run).status(), EvidenceStatus::Refuted);
 }
@@ -222,7 +222,7 @@ fn what_was_lost_refutes_the_promise_and_only_that() {
     let words = "1 cut of power, 27,009 of 48,211 acknowledged writes lost";
     assert_eq!(cut_text(&power(&run)), format!("refuted by this run: {words}"));
     assert_eq!(durability_text(&run), "survives power loss (refuted)");
-    // Redis without a log loses, and breaks nothing.
+    // Redis without a log loses writes, and breaks no promise.
     run.store.durability = Promise::checked(Durability::None);
     assert_eq!(power(&run).status(), EvidenceStatus::Observed);
     assert_eq!(cut_text(&power(&run)), words);
@@ -231,7 +231,7 @@ fn what_was_lost_refutes_the_promise_and_only_that() {
         (lost.status(), lost.found(ViolationKind::Lost)),
         (EvidenceStatus::Observed, 27_009)
     );
-    // A promise of less: a cut says nothing of it, and takes what nobody promised to keep.
+    // The store promises less: a cut says nothing of the promise, and takes writes that nobody promised to keep.
     run.store.durability = Promise::checked(Durability::ProcessKill);
     assert_eq!(durability_text(&run), "survives process kill (setting read back)");
     assert_eq!(of_run(&run, Claimed::NothingLost).unwrap().status(), EvidenceStatus::Observed);
@@ -248,7 +248,7 @@ fn a_promise_that_nothing_tried_is_as_far_known_as_the_store_says() {
     assert_eq!(of_run(&run, Claimed::NothingLost).unwrap().status(), EvidenceStatus::Confirmed);
 }
 
-/// P1: `etcd:3` whose syncs do nothing, one member cut at a time.
+/// P1: the syncs of `etcd:3` do nothing, and one member is cut off at a time.
 #[test]
 fn a_cut_shows_only_what_was_dark_together() {
     let cut = |together: &[usize]| {
@@ -264,15 +264,15 @@ fn a_cut_shows_only_what_was_dark_together() {
     assert_eq!(power(&cut(&[0, 2])).status(), EvidenceStatus::NothingToShow);
     let all = power(&cut(&[0, 1, 2]));
     assert_eq!((all.status(), all.stake()), (EvidenceStatus::Confirmed, 48_211));
-    // One after the other is not together.
+    // Cuts one after the other do not count as together.
     let mut in_turn = run(2);
-    // A node whose power stays cut is dark to the end, and one that was started again is not.
+    // A node whose power stays cut is dark to the end, and a node that was started again is not.
     let mut stays = run(2);
     let faults = [cuts(1, &[0]), cuts(2, &[1])].concat();
     stays.phases.push(phase("cut", [&faults[..1], &faults[4..]].concat(), None));
     stays.phases[0].writes = Some(account(true, 0));
     assert_eq!(power(&stays).exposure.together, 2);
-    // A restart is dark for as long as it took.
+    // A node is dark for as long as its restart takes.
     let restarts = [done("restart", 0, 1), done("restart", 1, 2)].into();
     let mut restarted = run(2);
     restarted.phases.push(phase("restart", restarts, Some(account(true, 0))));
@@ -281,18 +281,18 @@ fn a_cut_shows_only_what_was_dark_together() {
     in_turn.phases.push(phase("cut", faults[..2].to_vec(), None));
     in_turn.phases.push(phase("later", faults[4..].to_vec(), Some(account(true, 0))));
     assert_eq!(power(&in_turn).exposure.together, 1);
-    // What is gone all the same was at stake, evidently.
+    // Lost writes were evidently at stake all the same.
     let mut lost = cut(&[1]);
     lost.phases[0].writes = Some(account(true, 7));
     assert_eq!((power(&lost).status(), power(&lost).stake()), (EvidenceStatus::Refuted, 7));
-    // Who holds no data has no copy.
+    // A node that holds no data has no copy.
     let mut watched = cut(&[0, 1, 2]);
     let sentinel = TestbedNode { role: Some("observer".into()), ..TestbedNode::default() };
     watched.testbed.as_mut().unwrap().nodes.push(sentinel);
     assert_eq!(power(&watched).status(), EvidenceStatus::Confirmed);
 }
 
-/// P1: a member that ends by itself bars *shown*; one that still starts leaves it open.
+/// P1: a member that ends by itself bars *shown*; a member that still starts leaves it open.
 #[test]
 fn a_node_that_does_not_come_back_bars_that_survival_is_shown() {
     let ended = |failure: ActionFailure| {
@@ -307,7 +307,7 @@ fn a_node_that_does_not_come_back_bars_that_survival_is_shown() {
         panicked,
         (EvidenceStatus::Inconclusive(Reason::RepairFailed), EvidenceStatus::Refuted, 3)
     );
-    // What the machine did is nobody's word about the store.
+    // A failure of the machine says nothing about the store.
     let machine = EvidenceStatus::Inconclusive(Reason::MachineFailed);
     assert_eq!(ended(ActionFailure::Machine), (machine, machine, 3));
     let starting = EvidenceStatus::Inconclusive(Reason::StillStarting);
@@ -318,7 +318,7 @@ fn a_node_that_does_not_come_back_bars_that_survival_is_shown() {
     );
 }
 
-/// P3: corrupt records and undone deletes refute; what is not known is a number of its own.
+/// P3: corrupt records and undone deletes refute; unknown outcomes are counted apart.
 #[test]
 fn any_wrong_record_refutes_and_what_is_not_known_is_told_apart() {
     type Change = fn(&mut WriteAccount);
@@ -365,7 +365,7 @@ fn a_lie_of_the_disk_explains_what_came_after_it_and_nothing_before() {
     }
 }
 
-/// P5: a repair that could not be done takes no refutation back, and one that had become meaningless is none.
+/// P5: a repair that could not be done takes no refutation back; a repair that had become meaningless does not count as one.
 #[test]
 fn what_was_undone_takes_nothing_back() {
     let failed = |what: &str, at| FaultResult { error: Some("no".into()), ..done(what, 0, at) };
@@ -381,7 +381,7 @@ fn what_was_undone_takes_nothing_back() {
     assert_eq!(power(&undone).status(), EvidenceStatus::Inconclusive(Reason::FaultNotDone));
 }
 
-/// P7: each account has its own stake and its own cuts; the worst is told, whole.
+/// P7: each account has its own stake and its own cuts; the worst account is told, whole.
 #[test]
 fn two_accounts_are_never_mixed() {
     let mut run = cut(6, WriteAccount { acknowledged: 10_360, ..account(true, 42) });
@@ -390,14 +390,14 @@ fn two_accounts_are_never_mixed() {
     let evidence = power(&run);
     let told = (evidence.exposure.moments, evidence.found(ViolationKind::Lost), evidence.stake());
     assert_eq!(told, (8, 50, 12_636));
-    // An account that cannot see all takes nothing from one that could.
+    // An account that cannot see all writes takes nothing from one that could.
     run.phases[0].writes = Some(account(true, 0));
     run.phases[1].writes = Some(account(false, 0));
     let evidence = power(&run);
     assert_eq!((evidence.status(), evidence.exposure.moments), (EvidenceStatus::Confirmed, 6));
 }
 
-/// R1: "3 cuts of power, 3,851 of 3,253 acknowledged writes lost".
+/// R1: a text once read "3 cuts of power, 3,851 of 3,253 acknowledged writes lost".
 #[test]
 fn lost_is_a_part_of_the_stake() {
     let told = WriteAccount { acknowledged: 3_253, read: 9_000, ..account(true, 3_851) };
@@ -405,8 +405,8 @@ fn lost_is_a_part_of_the_stake() {
     assert_eq!((evidence.found(ViolationKind::Lost), evidence.stake()), (3_851, 3_851));
 }
 
-/// As in `standard-2`: earlier phases write over records, and a kill may take some. What the phase with the cuts inserted
-/// is counted apart.
+/// In `standard-2` earlier phases write over records, and a kill may take some. The inserts of the phase with the cuts
+/// are counted apart.
 #[test]
 fn inserts_of_their_own_phase_show_what_they_show_whatever_was_written_over_before() {
     let own = |acknowledged, lost| Some(InsertAccount { acknowledged, lost });
@@ -425,11 +425,11 @@ fn inserts_of_their_own_phase_show_what_they_show_whatever_was_written_over_befo
         both.starts_with("refuted by this run: 10 cuts of power, at least 7 of 48,211"),
         "{both}"
     );
-    // A phase that wrote over what it wrote shows nothing, and nothing was at stake where nothing was written.
+    // A phase that wrote over its own writes shows nothing, and nothing was at stake where nothing was written.
     let hidden = power(&cut(0, None));
     assert_eq!(hidden.status(), EvidenceStatus::Inconclusive(Reason::Overwritten));
     assert_ne!(power(&cut(0, own(0, 0))).status(), EvidenceStatus::Confirmed);
-    // What a kill took before is no cut's doing, and is not passed over either.
+    // Losses by an earlier kill are not blamed on a cut, and are not passed over either.
     let mut killed = cut(3, own(900, 0));
     killed.phases[0].writes = Some(account(false, 3));
     let text = cut_text(&power(&killed));
@@ -459,7 +459,7 @@ fn every_read_was_right_needs_a_read() {
     assert_eq!(of_phase(&run, Claimed::ReadsRight, "p"), None, "verification was off");
 }
 
-/// Another run excuses what it may have written, and nothing that it cannot have written.
+/// Another run excuses anomalies that it may have written, and none that it cannot have written.
 #[test]
 fn another_run_is_no_excuse_for_old_values_of_this_one() {
     let told = |of_no_other| {
@@ -482,7 +482,8 @@ fn another_run_is_no_excuse_for_old_values_of_this_one() {
     assert_eq!(refuted.stake(), excused.stake());
 }
 
-/// A fault after which throughput was as before at once, or after so long, with the longest stretch without success, ns.
+/// Makes up a fault after which throughput was as before at once, or after so long, with the longest stretch without
+/// success, ns.
 fn cost(after_ns: Option<u64>, unavailable_ns: Option<u64>) -> FaultAccount {
     let shares = vec![ShareRecovery { share: 1.0, after_ns }];
     let throughput = Some(ThroughputRecovery { shares, ..ThroughputRecovery::default() });
@@ -490,7 +491,7 @@ fn cost(after_ns: Option<u64>, unavailable_ns: Option<u64>) -> FaultAccount {
     FaultAccount { what: "kill".to_owned(), writes, ..FaultAccount::default() }
 }
 
-/// No store promises to be there all the time: what is seen is told, and judges nobody.
+/// No store promises to be available all the time: downtime is told, and refutes nothing.
 #[test]
 fn downtime_is_counted_fault_by_fault_and_what_is_not_known_is_no_pass() {
     let mut run = run(1);
@@ -508,13 +509,13 @@ fn downtime_is_counted_fault_by_fault_and_what_is_not_known_is_no_pass() {
         cost(Some(0), Some(SECOND / 100)),
         cost(Some(SECOND), Some(SECOND)),
         cost(None, None),
-        // Slower, and never without success.
+        // Operations are slower, and never without success.
         cost(Some(SECOND), Some(SECOND / 100)),
         undecided,
         repair,
     ];
     assert_eq!(told(&run), (2, 1, 2));
-    // A stretch that was usual before is none of the fault's.
+    // A stretch that was usual before does not count against the fault.
     let side = run.phases[0].account[1].writes.as_mut().unwrap();
     side.throughput.as_mut().unwrap().usual_dip_ns = 2 * SECOND;
     assert_eq!(told(&run), (3, 0, 2));
@@ -528,7 +529,7 @@ fn probe(purpose: &str, rate: f64, seen: &str) -> ProbeResult {
     ProbeResult { phase, purpose, asked, seen, ..ProbeResult::default() }
 }
 
-/// A search by its rates (carried, missed) and what each probe saw, beside the phase of its confirmation.
+/// Makes up a search by its rates (carried, missed) and the outcomes of its probes, beside the phase of its confirmation.
 fn searched(rates: [Option<f64>; 2], probes: &[(&str, f64, &str)]) -> StoreRun {
     let mut run = run(1);
     run.phases.push(phase("run@1", Vec::new(), None));
@@ -551,10 +552,10 @@ fn a_rate_is_shown_by_the_run_that_confirmed_it_and_a_limit_by_a_clear_miss() {
     assert_eq!(status(&found), [Confirmed, Confirmed]);
     assert_eq!(of_search(&found, &found.capacity[0])[0].stake(), found.phases[0].ok());
     for (rates, probes, expected) in [
-        // Nobody else than the store must be why.
+        // Only the store may be the cause.
         ([low, high], &[confirmed, unclear, unclear][..], [Confirmed, limited]),
         ([low, None], &[confirmed], [Confirmed, NothingToShow]),
-        // A rate that a short probe met is not confirmed.
+        // A rate that only a short probe met is not confirmed.
         ([low, high], &[("bisect", 100.0, "meets"), misses], [NothingToShow, Confirmed]),
         ([None, high], &[misses, misses], [Refuted, NothingToShow]),
         ([None, high], &[unclear, misses], [limited, NothingToShow]),
@@ -570,7 +571,7 @@ fn a_rate_is_shown_by_the_run_that_confirmed_it_and_a_limit_by_a_clear_miss() {
     let mut spoilt = found.clone();
     spoilt.capacity[0].client_limited = Some("the client was at its limit".to_owned());
     assert_eq!(status(&spoilt), [Confirmed, limited]);
-    // What is not to be believed shows nothing, and refutes nothing.
+    // An invalid measurement shows nothing, and refutes nothing.
     let invalid = |mut run: StoreRun| {
         let reason = crate::result::Reason { level: Level::Invalid, ..sample::reason(0.5, 0.1) };
         let phase = Some("run@1".to_owned());

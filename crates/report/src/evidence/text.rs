@@ -1,9 +1,9 @@
-//! Evidence in words. Nothing is decided here.
+//! Evidence in words. No status is decided here.
 
 use kvdyno_core::evidence::{Evidence, EvidenceStatus, Exposure, Reason, SURE, ViolationKind};
 use kvdyno_core::ground::numbers::{grouped, significant};
 
-/// Why a claim is open, in words that follow a colon.
+/// Describes why a claim is open, in words that follow a colon.
 pub(crate) fn reason_text(reason: Reason) -> &'static str {
     match reason {
         Reason::FaultNotDone => "a fault was not done",
@@ -30,7 +30,7 @@ pub(crate) fn reason_text(reason: Reason) -> &'static str {
     }
 }
 
-/// What cuts of power show of a promise, in words: `shown by this run: 10 cuts of power, …`.
+/// Describes the evidence that cuts of power give on a promise: `shown by this run: 10 cuts of power, …`.
 pub(crate) fn cut_text(evidence: &Evidence) -> String {
     let figures = cut_figures(evidence);
     match evidence.status() {
@@ -46,7 +46,7 @@ pub(crate) fn cut_text(evidence: &Evidence) -> String {
     }
 }
 
-/// The figures in words, without what they mean: `10 cuts of power, 0 of 48,211 acknowledged writes lost; …`.
+/// Describes the figures without their meaning: `10 cuts of power, 0 of 48,211 acknowledged writes lost; …`.
 pub(crate) fn cut_figures(evidence: &Evidence) -> String {
     let count = |count: u64| grouped(count as f64);
     let Exposure { moments, nodes, together, with_stake, of_caches, fresh } = evidence.exposure;
@@ -93,7 +93,7 @@ pub(crate) fn cut_figures(evidence: &Evidence) -> String {
         text +=
             &format!("; {} of {} cuts met anything unsynced", count(with_stake), count(moments));
     }
-    // A store that never flushes its disk outlives a cut that leaves the disk's cache.
+    // A store that never flushes its disk survives a cut that leaves the disk's cache.
     match of_caches {
         Some(0) => text += "; disks kept what they had not flushed",
         Some(took) if took == moments => text += "; disks lost what they had not flushed",

@@ -1,5 +1,5 @@
-//! Where a store's data lie, as far as the bytes tell that its disks were given: what lies elsewhere is never at stake when
-//! their power is cut, and a cut of it shows nothing.
+//! Place of a store's data, as told by the bytes that its disks were given: data that lie elsewhere are never at stake
+//! when the power of these disks is cut, and such a cut shows nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +10,9 @@ use kvdyno_core::workload::fault::POWER;
 use super::history::History;
 use crate::result::{FaultResult, PhaseResult, SeriesResult, StoreRun};
 
-/// Least share of the acknowledged new values that disks which keep them were given, however well
-/// a store compresses. Those of a store that syncs small writes are given many times as much, for they write whole blocks;
-/// those that hold nothing of it a few KiB.
+/// Least share of the acknowledged new values that disks with the data must have been given, however well a store
+/// compresses. The disks of a store that syncs small writes are given many times as much, since it writes whole blocks;
+/// disks without its data are given a few KiB.
 const LEAST_GIVEN: f64 = 0.125;
 
 /// Returns true if new records must lie elsewhere than on the disks whose power was cut: from the set-up to the last cut
@@ -34,7 +34,7 @@ pub(crate) fn lie_elsewhere(run: &StoreRun) -> bool {
     (given as f64) < LEAST_GIVEN * held * share_cut(run)
 }
 
-/// Share of the nodes with data whose power was cut at any time: records may be divided among them.
+/// Returns the share of the data nodes whose power was cut at any time: records may be divided among them.
 fn share_cut(run: &StoreRun) -> f64 {
     let faults = run.phases.iter().flat_map(|phase| &phase.faults);
     let cut = faults.filter(|fault| fault.was(&POWER) && fault.error.is_none());
@@ -49,7 +49,7 @@ fn written(cut: &FaultResult) -> Option<u64> {
     cut.cut.as_ref()?.written
 }
 
-/// Bytes of a value, the mean of all that were read.
+/// Returns the mean size of a value, bytes, over all values that were read.
 fn mean_value(run: &StoreRun) -> Option<f64> {
     let tallies = || run.phases.iter().filter_map(|phase| phase.tally.as_ref());
     let sum = |of: fn(&Tally) -> u64| tallies().map(of).fold(0, u64::saturating_add);
@@ -57,19 +57,19 @@ fn mean_value(run: &StoreRun) -> Option<f64> {
     (records > 0).then(|| bytes as f64 / records as f64)
 }
 
-/// New records that a phase wrote, and that were acknowledged.
+/// Counts the new records that a phase wrote, and that were acknowledged.
 fn inserted(phase: &PhaseResult) -> u64 {
     let is_insert = |of: &&SeriesResult| matches!(of.kind, Kind::Insert | Kind::InsertBatch);
     phase.series.iter().filter(is_insert).map(|series| series.records).sum()
 }
 
-/// New records that had been acknowledged when something was done at `moment`, about: of the writes those are left out that
-/// came after it.
+/// Estimates how many new records had been acknowledged before the action at `moment`: the share of writes that came
+/// after it is left out.
 fn inserted_until(phase: &PhaseResult, moment: u64) -> f64 {
     let writes = phase.tally.as_ref().map_or(0, |tally| tally.writes_acknowledged);
     let harms =
         |what: &str| phase.faults.iter().any(|fault| fault.what == what && !fault.repairs());
-    // Each was watched until the next one.
+    // Each fault was watched until the next one.
     let after = phase.account.iter().filter(|of| of.began_ns >= moment && harms(&of.what));
     let after: u64 = after.filter_map(|of| Some(of.writes.as_ref()?.ok)).sum();
     match writes {
@@ -93,7 +93,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
     const KIB: u64 = 1 << 10;
 
-    /// So many new records in a phase.
+    /// Makes up a phase with so many new records.
     fn inserts(name: &str, count: u64) -> PhaseResult {
         let mut phase = sample::two_stores().runs[0].phases[0].clone();
         phase.name = name.to_owned();
@@ -104,8 +104,8 @@ mod tests {
         phase
     }
 
-    /// 1,000 records of 100 bytes that were loaded, 1,000 that were inserted under two cuts, half of them after the last, and
-    /// all of it read back. Disks were given so much by each cut.
+    /// Makes up 1,000 records of 100 bytes that were loaded, 1,000 that were inserted under two cuts, half of them after
+    /// the last cut, and a phase that read all of it back. `written` is what each cut says that the disks were given.
     fn run(written: [Option<u64>; 2]) -> StoreRun {
         let mut run = StoreRun { phases: Vec::new(), ..sample::two_stores().runs.remove(0) };
         run.store.durability = Promise::checked(Durability::PowerLoss);
@@ -140,7 +140,7 @@ mod tests {
         of_run(run, Claimed::SurvivesPowerLoss).expect("it is promised").status()
     }
 
-    /// By the last cut 1,500 records of 100 bytes had been acknowledged; an eighth of that is 18,750 bytes.
+    /// At the last cut 1,500 records of 100 bytes had been acknowledged; an eighth of that is 18,750 bytes.
     #[test]
     fn disks_that_were_given_next_to_nothing_leave_a_cut_open() {
         let elsewhere = run([Some(4 * KIB), Some(4 * KIB)]);
@@ -152,7 +152,7 @@ mod tests {
         for enough in [[Some(18_000), Some(750)], [Some(0), Some(4 << 20)], [None, Some(0)]] {
             assert_eq!(status(&run(enough)), EvidenceStatus::Confirmed, "{enough:?}");
         }
-        // Of another claim it says nothing, and what is gone is gone.
+        // The cut says nothing of another claim, and losses stay losses.
         let lost = of_run(&elsewhere, Claimed::NothingLost).unwrap().status();
         assert_eq!(lost, EvidenceStatus::Confirmed);
         let mut broken = elsewhere;
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(status(&broken), EvidenceStatus::Refuted);
     }
 
-    /// What was read tells how large values are; without it nothing is said, nor without a cut.
+    /// Reads tell the size of values; without them nothing is said, nor without a cut.
     #[test]
     fn what_is_not_known_is_not_said() {
         let mut unread = run([Some(0), Some(0)]);
@@ -170,14 +170,14 @@ mod tests {
         let mut uncut = run([Some(0), Some(0)]);
         uncut.phases[1].faults.clear();
         assert!(!lie_elsewhere(&uncut));
-        // Of four nodes one was cut off, which holds a quarter.
+        // One of four nodes was cut off, which holds a quarter.
         let mut quarter = run([Some(2_500), Some(2_500)]);
         assert!(lie_elsewhere(&quarter));
         let name = |number: u32| format!("n-{number}");
         let node = |number| TestbedNode { name: name(number), ..TestbedNode::default() };
         quarter.testbed.as_mut().unwrap().nodes = (0..4).map(node).collect();
         assert!(!lie_elsewhere(&quarter));
-        // What came after the last cut need not be on any disk.
+        // Records that came after the last cut need not be on any disk.
         let mut late = run([Some(0), Some(0)]);
         late.phases.remove(0);
         late.phases[0].account[1].writes.as_mut().unwrap().ok = 1_000;

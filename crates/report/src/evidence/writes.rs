@@ -1,5 +1,5 @@
-//! The evidence of what became of acknowledged writes. Each account of a run is a piece of it by itself, with its own
-//! stake: what two accounts tell is never mixed. The worst of them is the run's, else the latest that confirms.
+//! Evidence on acknowledged writes. Each account of a run is a piece of evidence by itself, with its own stake: figures
+//! of two accounts are never mixed. The worst piece stands for the run, else the latest that confirms.
 
 use std::ops::RangeInclusive;
 
@@ -13,7 +13,7 @@ use super::reads::{is_beyond, is_crowded};
 use super::whereabouts::lie_elsewhere;
 use crate::result::{FaultResult, WriteAccount};
 
-/// Every acknowledged write was there when all records were read back.
+/// Gathers the evidence that every acknowledged write was there when all records were read back.
 pub(super) fn nothing_lost(history: &History<'_>) -> Evidence {
     let run = history.run;
     let phases = run.phases.len();
@@ -27,8 +27,8 @@ pub(super) fn nothing_lost(history: &History<'_>) -> Evidence {
     question.best(history, accounts.into_iter()).unwrap_or_else(|| question.unread(history, phases))
 }
 
-/// Acknowledged writes outlive the end of processes; `None` where nothing of the kind was promised or done. What is gone
-/// after a cut of power says nothing of it.
+/// Gathers the evidence that acknowledged writes survive the end of processes; `None` where nothing of the kind was
+/// promised or done. Losses after a cut of power say nothing of it.
 pub(super) fn survives_process_kill(history: &History<'_>) -> Option<Evidence> {
     let until = history.first(is_cut).map_or(history.run.phases.len(), |cut| cut.saturating_sub(1));
     let is_cut_at_once = history.first(is_cut) == Some(0);
@@ -36,7 +36,8 @@ pub(super) fn survives_process_kill(history: &History<'_>) -> Option<Evidence> {
     survives(history, Claimed::SurvivesProcessKill, FaultClass::ProcessEnd, is_end, (from, until))
 }
 
-/// Acknowledged writes outlive a cut of power; `None` where nothing of the kind was promised or done.
+/// Gathers the evidence that acknowledged writes survive a cut of power; `None` where nothing of the kind was promised or
+/// done.
 pub(super) fn survives_power_loss(history: &History<'_>) -> Option<Evidence> {
     let span = (history.first(is_cut), history.run.phases.len());
     survives(history, Claimed::SurvivesPowerLoss, FaultClass::PowerLoss, is_cut, span)
@@ -59,13 +60,13 @@ fn survives(
     Some(question.best(history, accounts).unwrap_or_else(|| question.unread(history, until)))
 }
 
-/// Phases with an account, in their order.
+/// Returns the indices of phases with an account, in their order.
 fn accounts(history: &History<'_>, span: RangeInclusive<usize>) -> impl Iterator<Item = usize> {
     let phases = history.run.phases.iter().enumerate();
     phases.filter(move |(at, phase)| span.contains(at) && phase.writes.is_some()).map(|(at, _)| at)
 }
 
-/// Of a store that may forget, what is absent need not be lost.
+/// Returns the promise; `None` for a store that may forget, where an absent record need not be lost.
 fn promise_of(history: &History<'_>, fault: FaultClass) -> Option<FaultModel> {
     let forgets = history.run.store.capabilities.may_forget;
     (!forgets).then_some(FaultModel { fault, ..FaultModel::default() })
@@ -75,27 +76,27 @@ fn promise_of(history: &History<'_>, fault: FaultClass) -> Option<FaultModel> {
 struct Question {
     claimed: Claimed,
     promise: Option<FaultModel>,
-    /// The first phase with what it is about. What was gone before is no doing of that.
+    /// Index of the first phase that the claim is about. Earlier losses do not count.
     from: usize,
-    /// The faults that it is about; `None`: whatever was done.
+    /// Predicate for the faults that the claim is about; `None` for all faults.
     is_of: Option<fn(&FaultResult) -> bool>,
 }
 
-/// An account of writes, whole, or of the inserts and deletes alone of which each was seen.
+/// Figures of an account of writes: of the whole, or of those inserts and deletes alone of which each was seen.
 #[derive(Clone, Copy)]
 struct Told {
     stake: u64,
     hidden: u64,
     lost: u64,
-    /// Deletes that each phase saw undone right after it; a later one may write over them.
+    /// Deletes that each phase saw undone right after it; a later phase may write over them.
     undone: u64,
-    /// All records are meant, those of earlier phases, too.
+    /// True if all records are covered, those of earlier phases, too.
     is_whole: bool,
 }
 
 impl Question {
-    /// The piece of evidence that stands for the run. None takes away what another has found: a refutation stays, the one
-    /// that found most; else the latest that confirms; else the latest.
+    /// Chooses the piece of evidence that stands for the run. No piece takes back the finding of another: a refutation
+    /// stays, the one that found most; else the latest that confirms; else the latest.
     fn best(
         &self,
         history: &History<'_>,
@@ -110,15 +111,15 @@ impl Question {
         })
     }
 
-    /// Returns what the account at the end of a phase says: as a whole and, where it cannot see all, of the inserts and deletes of
-    /// the phases in question by themselves.
+    /// Returns the evidence of the account at the end of a phase: as a whole and, where it cannot see all, of the inserts
+    /// and deletes of the phases in question by themselves.
     fn pieces(&self, history: &History<'_>, at: usize) -> Vec<Evidence> {
         let Some(account) = &history.run.phases[at].writes else { return Vec::new() };
         let stake = match account.exact {
             true => account.acknowledged,
             false => account.acknowledged.min(account.read),
         };
-        // At least one may hide where records were written twice.
+        // Where records were written twice, at least one write may be hidden.
         let hidden = account.acknowledged - stake.min(account.acknowledged);
         let hidden = if account.exact { 0 } else { hidden.max(u64::from(stake > 0)) };
         let whole = Told { stake, hidden, lost: account.lost, undone: 0, is_whole: true };
@@ -130,8 +131,8 @@ impl Question {
         pieces
     }
 
-    /// The inserts and deletes of all phases with faults of the kind up to this one, as far as each was seen; `None` where
-    /// there are none.
+    /// Sums up the inserts and deletes of all phases with faults of the kind up to this one, as far as each was seen;
+    /// `None` where there are none.
     fn seen(&self, history: &History<'_>, at: usize) -> Option<(Told, Vec<usize>)> {
         let is_of = self.is_of?;
         let mut told = Told { stake: 0, hidden: 0, lost: 0, undone: 0, is_whole: false };
@@ -168,12 +169,12 @@ impl Question {
         let before = earlier.filter_map(|phase| phase.writes.as_ref()).next();
         let excuse = self.excuse(history, at);
         let lost: Vec<u64> = account.examples.iter().map(|lost| lost.record).collect();
-        // What no other run can have written, in the reading back that the account is of.
+        // Wrong reads that no other run can have written, in the read-back behind the account.
         let reading = history.run.phases.get(at + 1).and_then(|phase| phase.tally.as_ref());
         let mut of_no_other = reading.map_or(0, |tally| tally.of_no_other);
         for (what, count) in broken(account, told.lost, told.undone) {
             let old = before.map_or(0, |before| of_kind(before, what));
-            // New records were not there to be lost before.
+            // New records could not be lost before.
             let own = if what == ViolationKind::Lost && !told.is_whole { 0 } else { old };
             let records = if what == ViolationKind::Lost { &lost[..] } else { &[] };
             let mut count = count.saturating_sub(own);
@@ -202,8 +203,8 @@ impl Question {
         evidence
     }
 
-    /// Adds what was done to the store, and what of it was not. Where a copy stayed lit, nothing is known to have been at
-    /// stake but what is gone.
+    /// Adds the faults that were done to the store, and the planned ones that were not. Where a copy stayed lit, only
+    /// lost writes are known to have been at stake.
     fn expose(&self, history: &History<'_>, phases: &[usize], evidence: &mut Evidence) {
         let Some(is_of) = self.is_of else { return };
         evidence.exposure = history.exposure(phases.iter().copied(), is_of);
@@ -229,7 +230,7 @@ impl Question {
         }
     }
 
-    /// Why what is gone by the end of a phase breaks no promise, if it breaks none.
+    /// Returns the reason for which losses by the end of a phase break no promise, if there is one.
     fn excuse(&self, history: &History<'_>, at: usize) -> Option<Reason> {
         if history.machine_failed(at) {
             return Some(Reason::MachineFailed);
@@ -240,12 +241,12 @@ impl Question {
         if is_crowded(history) {
             return Some(Reason::OtherRun);
         }
-        // A claim about a fault is asked only of a store that promises to outlive it.
+        // A claim about a fault is asked only of a store that promises to survive it.
         let is_beyond = self.is_of.is_none() && self.promise.is_some() && is_beyond(history, at);
         is_beyond.then_some(Reason::BeyondPromise)
     }
 
-    /// No record was read back after what it is about.
+    /// Returns the evidence where no record was read back after the phases in question.
     fn unread(&self, history: &History<'_>, until: usize) -> Evidence {
         let mut evidence = Evidence::of(self.claimed, None, self.promise);
         let tallies = history.run.phases.iter().filter_map(|phase| phase.tally.as_ref());
@@ -264,12 +265,12 @@ fn found(piece: &Evidence) -> u64 {
     excused.fold(piece.violated(), u64::saturating_add)
 }
 
-/// Bytes that nobody wrote are no other run's doing.
+/// Returns true if a reason may excuse a violation: corrupt bytes cannot come from another run.
 fn may_excuse(reason: Reason, what: ViolationKind) -> bool {
     reason != Reason::OtherRun || what != ViolationKind::Corrupt
 }
 
-/// What an account found wrong, with the losses of it that are meant, and the deletes that were seen undone at least.
+/// Lists the violations in an account, with the given number of losses, and at least the deletes that were seen undone.
 fn broken(account: &WriteAccount, lost: u64, undone: u64) -> [(ViolationKind, u64); 4] {
     [
         (ViolationKind::Lost, lost),

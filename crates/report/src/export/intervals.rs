@@ -1,5 +1,5 @@
-//! The table of intervals: what `timeline.csv` tells, with the names and rates of the result, so that rows of many
-//! results can be put together.
+//! Table of intervals: the rows of `timeline.csv`, with the names and rates of the result, so that rows of many results
+//! can be put together.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use crate::files::timeline_csv::TimelineRow;
 use crate::ranking::store_labels;
 use crate::result::{PhaseResult, RESULT_FILE, RunResult};
 
-/// Times are seconds since the run began, latencies ns, rates operations a second. A percentile that too few
-/// operations carry is empty.
+/// Columns of the table. Times are seconds since the run began, latencies ns, rates operations a second. A percentile is
+/// empty if there are too few operations for it.
 pub(super) const COLUMNS: [Column; 45] = [
     ("run", ColumnType::Text),
     ("suite", ColumnType::Text),
@@ -64,10 +64,10 @@ pub(super) const COLUMNS: [Column; 45] = [
     ("wrong", ColumnType::Text),
 ];
 
-/// Writes the rows of the intervals that are beside the result at `path`: of the phases that are in it.
+/// Writes the rows of the intervals beside the result at `path`, for the phases in it.
 ///
 /// # Errors
-/// [`ExportError`] if there are none, or a line cannot be read.
+/// [`ExportError`] if there are no intervals, or a line cannot be read.
 pub(super) fn write(
     result: &RunResult,
     path: &Path,
@@ -76,7 +76,7 @@ pub(super) fn write(
     let timeline = timeline_of(path)?;
     let unreadable = |source| ExportError::Intervals { path: timeline.clone(), source };
     let mut bytes = fs::read(&timeline).map_err(|error| unreadable(error.into()))?;
-    // A run that was killed left a part of its last line.
+    // A run that was killed may have left a part of its last line.
     bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
     let labels = store_labels(result);
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(&bytes[..]);
@@ -86,7 +86,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The timeline of the result at `path`; what lies beside a result of another name is not its own.
+/// Returns the timeline of the result at `path`; a file beside a result of another name does not belong to it.
 fn timeline_of(path: &Path) -> Result<PathBuf, ExportError> {
     let file = if path.is_dir() { path.join(RESULT_FILE) } else { path.to_owned() };
     let timeline = file.with_file_name(TIMELINE_FILE);
@@ -156,8 +156,8 @@ fn row_of(result: &RunResult, labels: &[String], row: &TimelineRow, to: &mut imp
     to.row(&cells);
 }
 
-/// What succeeded in time a second, as the charts have it: without gets that found nothing, unless the phase has nothing
-/// else.
+/// Returns the operations that succeeded in time, a second, as in the charts: without gets that found nothing, unless the
+/// phase has no others.
 fn rate(phase: &PhaseResult, row: &TimelineRow) -> Option<f64> {
     let in_time = match phase.only_misses() {
         true => row.ok.saturating_sub(row.kind_drained),

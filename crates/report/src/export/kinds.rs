@@ -1,11 +1,12 @@
-//! The table of phases and kinds of operation: a row for each clock, as a report has them.
+//! Table of phases and kinds of operation: a row for each clock, as in a report.
 
 use super::table::{Cell, Column, ColumnType, TableWriter};
 use crate::ranking::store_labels;
 use crate::result::{HistogramError, RunResult};
 use crate::view::{Scope, rows};
 
-/// Latencies are ns, rates operations a second. A percentile that too few operations carry is empty.
+/// Columns of the table. Latencies are ns, rates operations a second. A percentile is empty if there are too few
+/// operations for it.
 pub(super) const COLUMNS: [Column; 19] = [
     ("run", ColumnType::Text),
     ("suite", ColumnType::Text),

@@ -1,5 +1,5 @@
-//! Parquet files of flat tables, for DuckDB and pandas, by the format's own library: a column of cells at a time, packed by
-//! gzip.
+//! Parquet files of flat tables, for DuckDB and pandas, by the format's own library: one column of cells at a time,
+//! packed by gzip.
 
 use std::sync::Arc;
 
@@ -13,22 +13,22 @@ use parquet::schema::types::{Type, TypePtr};
 
 use super::table::{Cell, Column, ColumnType, TableWriter};
 
-/// Rows of a group, as readers like them: they take groups side by side.
+/// Rows of a group: readers process groups in parallel.
 const ROWS_OF_GROUP: usize = 100_000;
 
-/// A file that grows in memory.
+/// A Parquet file that grows in memory.
 pub(super) struct ParquetTable {
     writer: SerializedFileWriter<Vec<u8>>,
     columns: Vec<Cells>,
     rows: usize,
-    /// Why the file cannot be written, if so.
+    /// Error for which the file cannot be written, if any.
     failed: Option<ParquetError>,
 }
 
-/// The cells of a column in a group: those that are there, and which are.
+/// Cells of a column in a group: values of those that are present, and which ones are.
 struct Cells {
     values: Values,
-    /// 1 of a cell that is there, else 0.
+    /// Level of each cell: 1 if it is present, else 0.
     levels: Vec<i16>,
 }
 
@@ -40,6 +40,8 @@ enum Values {
 }
 
 impl ParquetTable {
+    /// Begins a file with these columns.
+    ///
     /// # Errors
     /// [`ParquetError`] if the library does not take the columns.
     pub fn new(columns: &[Column]) -> Result<ParquetTable, ParquetError> {
@@ -57,6 +59,8 @@ impl ParquetTable {
         })
     }
 
+    /// Ends the file and returns its bytes.
+    ///
     /// # Errors
     /// [`ParquetError`] if the library could not write it.
     pub fn end(mut self) -> Result<Vec<u8>, ParquetError> {
@@ -93,7 +97,7 @@ impl TableWriter for ParquetTable {
     }
 }
 
-/// What the file says of a column. A cell may be missing.
+/// Returns the file's description of a column. A cell may be missing.
 fn field((name, of): &Column) -> Result<TypePtr, ParquetError> {
     let (physical, converted) = match of {
         ColumnType::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
@@ -139,7 +143,7 @@ impl Cells {
         self.levels.push(i16::from(is_there));
     }
 
-    /// Writes the cells as a column of a group, and forgets them.
+    /// Writes the cells as a column of a group, and removes them.
     fn write(&mut self, to: SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
         let levels = std::mem::take(&mut self.levels);
         match &mut self.values {

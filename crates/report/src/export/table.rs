@@ -1,10 +1,10 @@
-//! Tables for other tools, whatever file they end in: columns with names and types, and rows of cells.
+//! Tables for other tools, independent of the file format: columns with names and types, and rows of cells.
 
 use kvdyno_core::redact::plain;
 
 use crate::files::rows::no_formula;
 
-/// What the cells of a column hold.
+/// Type of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ColumnType {
     Text,
@@ -16,7 +16,7 @@ pub(super) enum ColumnType {
 /// A column's name and type.
 pub(super) type Column = (&'static str, ColumnType);
 
-/// A value, or that there is none.
+/// A value, or a missing one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Cell<'a> {
     Text(Option<&'a str>),
@@ -25,12 +25,12 @@ pub(super) enum Cell<'a> {
     Truth(bool),
 }
 
-/// Takes the rows of a table one by one, each with a cell for every column, of the column's type.
+/// Writer of a table's rows, one by one, each with a cell for every column, of the column's type.
 pub(super) trait TableWriter {
     fn row(&mut self, cells: &[Cell<'_>]);
 }
 
-/// Comma-separated values, with the names in the first line; what is not there is empty.
+/// Table as comma-separated values, with the names in the first line; missing values are empty.
 pub(super) struct CsvTable {
     writer: csv::Writer<Vec<u8>>,
 }

@@ -16,15 +16,15 @@ use super::{IntervalPlace, plain_name};
 
 /// Longest line of a log that is read, bytes.
 const LONGEST_LINE: u64 = 2 << 20;
-/// Bytes that are read at once.
+/// Size of the read buffer, bytes.
 const BUFFER: usize = 256 << 10;
 
-/// What a histogram of the log is about.
+/// Latency that a histogram of the log shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measured {
     Service,
     Response,
-    /// Of gets that found nothing.
+    /// Service time of gets that found nothing.
     MissedService,
     MissedResponse,
     FailedService,
@@ -62,11 +62,11 @@ pub(crate) struct LoggedLine<'a> {
     pub measured: Measured,
     /// Begin of the interval, seconds since the run began.
     pub start_s: f64,
-    /// The histogram as text.
+    /// Histogram as text.
     pub encoded: &'a str,
 }
 
-/// The first lines of a log.
+/// Returns the first lines of a log.
 pub(crate) fn header(started: SystemTime) -> Vec<u8> {
     let mut bytes = Vec::new();
     IntervalLogWriterBuilder::new()
@@ -83,8 +83,7 @@ pub(crate) fn header(started: SystemTime) -> Vec<u8> {
     bytes
 }
 
-/// Adds the histograms of an interval, whose times count from the begin of the run, tagged
-/// `store/phase/group/kind/what`.
+/// Adds the histograms of an interval, whose times count from the begin of the run, tagged `store/phase/group/kind/what`.
 pub(crate) fn write(to: &mut Vec<u8>, place: IntervalPlace<'_>, interval: &Interval) {
     let start = Duration::from_nanos(interval.start);
     let length = Duration::from_nanos(interval.end.saturating_sub(interval.start));
@@ -116,7 +115,7 @@ fn tag(place: IntervalPlace<'_>, group: u16, kind: &str, measured: Measured) -> 
     format!("{run}-{store}/{number}-{phase}/{group}/{kind}/{what}")
 }
 
-/// Every line of a log in its order, which is that of time; none if it is not there. Broken lines leave gaps.
+/// Hands on every line of a log in its order, which is that of time; none if there is no log. Broken lines leave gaps.
 pub(crate) fn each_line(path: &Path, mut each: impl FnMut(&LoggedLine<'_>)) {
     let Ok(file) = File::open(path) else { return };
     let (mut reader, mut line) = (BufReader::with_capacity(BUFFER, file), Vec::new());
@@ -127,20 +126,20 @@ pub(crate) fn each_line(path: &Path, mut each: impl FnMut(&LoggedLine<'_>)) {
     }
 }
 
-/// Reads a line, or as much of it as may be read; `false` at the end.
+/// Reads a line, or as much of it as [`LONGEST_LINE`] allows; `false` at the end.
 fn next_line(reader: &mut BufReader<File>, line: &mut Vec<u8>) -> bool {
     line.clear();
     reader.by_ref().take(LONGEST_LINE).read_until(b'\n', line).is_ok_and(|length| length > 0)
 }
 
-/// The interval that began at `start_s`; the log rounds to the millisecond.
+/// Finds the index of the interval that began at `start_s`; the log rounds to the millisecond.
 pub(crate) fn interval_at(starts: &[f64], start_s: f64) -> Option<usize> {
     let interval = starts.partition_point(|start| *start <= start_s + 0.000_6).checked_sub(1)?;
     ((starts[interval] - start_s).abs() < 0.001).then_some(interval)
 }
 
-/// Reads one line of the log, its newline included. `None` for headers, comments and whatever is
-/// not a whole line of ours.
+/// Reads one line of the log, its newline included. `None` for headers, comments and anything else that is not a whole
+/// line of kvdyno's.
 fn read_line(line: &[u8]) -> Option<LoggedLine<'_>> {
     let Some(Ok(LogEntry::Interval(entry))) = IntervalLogIterator::new(line).next() else {
         return None;
@@ -149,7 +148,7 @@ fn read_line(line: &[u8]) -> Option<LoggedLine<'_>> {
     let number = |part: &'_ str| part.split_once('-').map(|(number, _)| number.parse::<u16>());
     let run = usize::from(number(parts.next()?)?.ok()?);
     let phase = number(parts.next()?)?.ok()?;
-    // The client group.
+    // The third part is the client group.
     parts.next()?.parse::<u16>().ok()?;
     let kind = parts.next()?;
     let what = parts.next()?;

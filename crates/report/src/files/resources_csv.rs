@@ -1,5 +1,5 @@
-//! `resources.csv`: what the machine, kvdyno and each node of a testbed used from one sample to the
-//! next, for spreadsheets and for the report's charts.
+//! `resources.csv`: resources that the machine, kvdyno and each node of a testbed used from one sample to the next, for
+//! spreadsheets and for the report's charts.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::rows::{Cells, ColumnReader};
 use super::{IntervalPlace, rows};
 use crate::events::{ProcessUsed, Used};
 
-/// A row: what one process used during a stretch of time. Times are seconds since the run began.
+/// A row: resources that one process used during a stretch of time. Times are seconds since the run began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ResourceRow {
     pub run: usize,
@@ -22,19 +22,19 @@ pub(crate) struct ResourceRow {
     pub process: String,
     /// Processors kept busy: 1.5 is one and a half.
     pub processors: f64,
-    /// Memory held at the end of the stretch.
+    /// Memory held at the end of the stretch, bytes.
     pub rss_bytes: Option<u64>,
-    /// Read from storage during the stretch, where that may be asked.
+    /// Bytes read from storage during the stretch, where the system tells.
     pub read_bytes: Option<u64>,
-    /// Sent to storage during the stretch, where that may be asked.
+    /// Bytes sent to storage during the stretch, where the system tells.
     pub written_bytes: Option<u64>,
-    /// Received during the stretch, by a node with a network namespace of its own.
+    /// Bytes received during the stretch, by a node with a network namespace of its own.
     pub received_bytes: Option<u64>,
-    /// Sent during the stretch, by a node with a network namespace of its own.
+    /// Bytes sent during the stretch, by a node with a network namespace of its own.
     pub sent_bytes: Option<u64>,
 }
 
-/// What charts show of a row.
+/// Part of a row that charts show.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DrawnUse<'a> {
     pub run: usize,
@@ -49,7 +49,7 @@ pub(crate) struct DrawnUse<'a> {
     pub sent_bytes: Option<u64>,
 }
 
-/// The columns that a [`DrawnUse`] is made of, in its order.
+/// Names of the columns of a [`DrawnUse`], in its order.
 const DRAWN: [&str; 10] = [
     "run",
     "phase",
@@ -63,7 +63,7 @@ const DRAWN: [&str; 10] = [
     "sent_bytes",
 ];
 
-/// What charts show of each row of a file, at most `most` of them; nothing if it is not there. Broken rows leave gaps.
+/// Hands on the drawn part of each row of a file, at most `most` rows; none if there is no file. Broken rows leave gaps.
 pub(crate) fn each_drawn(path: &Path, most: usize, mut each: impl FnMut(&DrawnUse<'_>)) {
     let Some(mut reader) = ColumnReader::open(path, DRAWN) else { return };
     for _ in 0..most {
@@ -89,7 +89,7 @@ fn drawn<'a>(cells: &Cells<'a, 10>) -> Option<DrawnUse<'a>> {
     })
 }
 
-/// Adds the rows of what was used from one sample to the next.
+/// Adds the rows of the resources that were used from one sample to the next.
 pub(crate) fn write(to: &mut Vec<u8>, place: IntervalPlace<'_>, used: &Used) {
     for process in &used.processes {
         let ProcessUsed { processors, rss_bytes, read_bytes, written_bytes, .. } = *process;

@@ -1,5 +1,5 @@
-//! Rows of comma-separated values, for spreadsheets and terminals alike: whatever a server or a user named
-//! something, no text in them moves a cursor, and a row is a line.
+//! Rows of comma-separated values, for spreadsheets and terminals alike: no name that a server or a user has given moves
+//! a cursor, and a row is always one line.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -10,15 +10,15 @@ use csv::{Reader, ReaderBuilder, StringRecord};
 use kvdyno_core::redact::plain;
 use serde::Serialize;
 
-/// The line with the names of a row's columns.
+/// Returns the line with the names of a row's columns.
 pub(crate) fn header<R: Serialize + Default>() -> Vec<u8> {
     let both = csv_text(&R::default(), true);
     let end = both.find('\n').map_or(both.len(), |at| at + 1);
     both.as_bytes()[..end].to_vec()
 }
 
-/// Returns the text of a cell that no spreadsheet takes for a formula: what begins like one, and is no number, gets an
-/// apostrophe before it.
+/// Returns the text of a cell so that no spreadsheet takes it for a formula: text that begins like one, and is no number,
+/// gets an apostrophe before it.
 pub(crate) fn no_formula(text: &str) -> Cow<'_, str> {
     match text.starts_with(['=', '+', '-', '@']) && text.parse::<f64>().is_err() {
         true => Cow::Owned(format!("'{text}")),
@@ -33,7 +33,8 @@ pub(crate) fn push(to: &mut Vec<u8>, row: &impl Serialize) {
     to.push(b'\n');
 }
 
-/// Reads some columns of a file, by their names: of millions of rows with dozens of columns nothing else is looked at.
+/// Reader of some columns of a file, by their names: in files of millions of rows with dozens of columns it parses only
+/// these.
 pub(crate) struct ColumnReader<const N: usize> {
     reader: Reader<File>,
     record: StringRecord,
@@ -41,7 +42,7 @@ pub(crate) struct ColumnReader<const N: usize> {
 }
 
 impl<const N: usize> ColumnReader<N> {
-    /// `None` if there is no such file.
+    /// Opens a file; `None` if there is none.
     pub(crate) fn open(path: &Path, names: [&str; N]) -> Option<ColumnReader<N>> {
         let mut reader = ReaderBuilder::new().flexible(true).from_path(path).ok()?;
         let header = reader.headers().ok()?;
@@ -49,7 +50,7 @@ impl<const N: usize> ColumnReader<N> {
         Some(ColumnReader { reader, record: StringRecord::new(), places })
     }
 
-    /// The next row; broken ones are passed over.
+    /// Returns the next row; broken rows are passed over.
     pub(crate) fn next(&mut self) -> Option<Cells<'_, N>> {
         loop {
             match self.reader.read_record(&mut self.record) {
@@ -69,23 +70,23 @@ impl<const N: usize> ColumnReader<N> {
 pub(crate) struct Cells<'a, const N: usize>([&'a str; N]);
 
 impl<'a, const N: usize> Cells<'a, N> {
-    /// The text of a cell.
+    /// Returns the text of a cell.
     pub(crate) fn text(&self, at: usize) -> &'a str {
         self.0[at]
     }
 
-    /// What must be there.
+    /// Parses a cell that must be present; `None` if it is missing or malformed.
     pub(crate) fn value<T: FromStr>(&self, at: usize) -> Option<T> {
         self.0[at].parse().ok()
     }
 
-    /// What may be missing.
+    /// Parses a count that may be missing; 0 then.
     pub(crate) fn count(&self, at: usize) -> u64 {
         self.value(at).unwrap_or(0)
     }
 }
 
-/// A row whose cells no spreadsheet takes for formulas.
+/// Rewrites a row so that no spreadsheet takes its cells for formulas.
 fn without_formulas(text: String) -> String {
     let mut reader = ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
     let Some(Ok(cells)) = reader.records().next() else { return text };
@@ -118,7 +119,7 @@ mod tests {
     const HOSTILE: &str = "a\u{1b}[2J\u{9b}31m,\"b\"\r\nc\u{202e}\u{7}";
     const HARMLESS: &str = "a\\u001b[2J\\u009b31m,\"b\"  c\\u202e\\u0007";
 
-    /// The texts of a hostile row as they are read from its line.
+    /// Reads the texts of a hostile row back from its line.
     fn read_back<R: Serialize + DeserializeOwned + Default>(
         hostile: &R,
         texts: impl Fn(R) -> [String; 3],

@@ -1,5 +1,5 @@
-//! `timeline.csv`: one row for each interval and series, for spreadsheets and for the report's
-//! charts. An interval in which nothing ended has one row without a series: a stall is a finding.
+//! `timeline.csv`: one row for each interval and series, for spreadsheets and for the report's charts. An interval in
+//! which nothing ended has one row without a series, so that a stall is visible.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::rows::{Cells, ColumnReader};
 use super::{IntervalPlace, rows};
 
-/// A row. Latencies are ns, times are seconds since the run began; columns from `offered` to
-/// `backlog`, `drained`, `latest_send_ns`, `errors` and `wrong` are about the interval as a whole and the same in each of its rows.
+/// A row. Latencies are ns, times are seconds since the run began; columns from `offered` to `backlog`, `drained`,
+/// `latest_send_ns`, `errors` and `wrong` are about the interval as a whole and the same in each of its rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TimelineRow {
     pub run: usize,
@@ -52,15 +52,15 @@ pub(crate) struct TimelineRow {
     pub missed_response_p50_ns: Option<u64>,
     pub missed_response_p99_ns: Option<u64>,
     pub missed_response_max_ns: Option<u64>,
-    /// How much later than due a request was sent although a client was free, at most.
+    /// Longest delay between when a request was due and when it was sent although a client was free, ns.
     pub latest_send_ns: u64,
     /// Errors by class: `refused=2 timeout=1`.
     pub errors: String,
-    /// Wrong reads by kind, as they were made.
+    /// Wrong reads by kind, in the same form: all of them, as they were made.
     pub wrong: String,
 }
 
-/// What charts show of a row.
+/// Part of a row that charts show.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct DrawnRow<'a> {
     pub run: usize,
@@ -71,7 +71,7 @@ pub(crate) struct DrawnRow<'a> {
     pub backlog: u64,
     pub kind: &'a str,
     pub ok: u64,
-    /// Of these, gets that found nothing.
+    /// Gets among them that found nothing.
     pub found_nothing: u64,
     pub drained: u64,
     pub drained_nothing: u64,
@@ -81,7 +81,7 @@ pub(crate) struct DrawnRow<'a> {
     pub wrong: &'a str,
 }
 
-/// The columns that a [`DrawnRow`] is made of.
+/// Names of the columns of a [`DrawnRow`].
 const DRAWN: [&str; 17] = [
     "run",
     "phase",
@@ -102,7 +102,7 @@ const DRAWN: [&str; 17] = [
     "wrong",
 ];
 
-/// What charts show of each row of a file, at most `most` of them; nothing if it is not there. Broken rows leave gaps.
+/// Hands on the drawn part of each row of a file, at most `most` rows; none if there is no file. Broken rows leave gaps.
 pub(crate) fn each_drawn(path: &Path, most: usize, mut each: impl FnMut(&DrawnRow<'_>)) {
     let Some(mut reader) = ColumnReader::open(path, DRAWN) else { return };
     for _ in 0..most {
@@ -135,24 +135,24 @@ fn drawn<'a>(cells: &Cells<'a, 17>) -> Option<DrawnRow<'a>> {
     })
 }
 
-/// Gets that found nothing. Of deletes, which miss no records, none.
+/// Returns the number of gets that found nothing; 0 for deletes, which have no missed records.
 fn found_nothing(missing: u64, missed: u64) -> u64 {
     if missed > 0 { missing } else { 0 }
 }
 
 impl TimelineRow {
-    /// Operations that succeeded, without gets that found nothing.
+    /// Returns the operations that succeeded, without gets that found nothing.
     pub(crate) fn found(&self) -> u64 {
         self.ok.saturating_sub(found_nothing(self.missing, self.missed))
     }
 
-    /// Of these, what ended after the phase.
+    /// Returns the operations among them that ended after the phase.
     pub(crate) fn found_drained(&self) -> u64 {
         self.kind_drained.saturating_sub(self.kind_drained_nothing)
     }
 }
 
-/// What is counted by name in a cell such as [`TimelineRow::errors`].
+/// Returns the counts by name in a cell such as [`TimelineRow::errors`].
 pub(crate) fn counts(text: &str) -> impl Iterator<Item = (&str, u64)> {
     let words = text.split_ascii_whitespace().filter_map(|word| word.split_once('='));
     words.filter_map(|(name, count)| Some((name, count.parse().ok()?)))

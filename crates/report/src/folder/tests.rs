@@ -1,4 +1,4 @@
-//! What a run leaves in its folder, also when the disk is full.
+//! Tests of the files that a run leaves in its folder, also when the disk is full.
 
 use super::*;
 use crate::files::timeline_csv::TimelineRow;

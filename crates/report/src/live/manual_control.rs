@@ -1,4 +1,4 @@
-//! What may be done to a run by hand: the groups whose rate may be changed, and what the testbed can suffer.
+//! Actions of manual control on a run: groups whose rate may be changed, and faults that the testbed can suffer.
 
 use kvdyno_core::ground::units::format_rate;
 use kvdyno_core::workload::fault::{FaultKind, FieldForm, Needs};
@@ -7,13 +7,13 @@ use serde::Serialize;
 use super::phase::LivePhase;
 use crate::result::{StoreRun, TestbedResult};
 
-/// What viewers may steer.
+/// Actions that viewers may choose from.
 #[derive(Serialize)]
 pub(super) struct ManualControl {
     groups: Vec<SteeredGroup>,
-    /// Faults that may be done to its nodes; none without a testbed, and while records are loaded.
+    /// Faults that may be injected; none without a testbed, and while records are loaded.
     faults: Vec<FaultOffer>,
-    /// Nodes that they may befall: `any`, and the nodes by their names.
+    /// Nodes that faults may hit: `any`, and the nodes by their names.
     nodes: Vec<String>,
 }
 
@@ -22,21 +22,21 @@ pub(super) struct ManualControl {
 struct SteeredGroup {
     number: usize,
     name: String,
-    /// As it is written.
+    /// Rate in the form in which users write it.
     rate: String,
 }
 
-/// A kind of fault.
+/// A kind of fault, as viewers are offered it.
 #[derive(Serialize)]
 struct FaultOffer {
     word: &'static str,
     help: &'static str,
-    /// Nodes are named with it.
+    /// True if nodes are named with the fault.
     aims: bool,
     fields: Vec<FieldOffer>,
 }
 
-/// What is written with a fault.
+/// A field of a fault.
 #[derive(Serialize)]
 struct FieldOffer {
     key: &'static str,
@@ -45,7 +45,7 @@ struct FieldOffer {
 }
 
 impl ManualControl {
-    /// Of a phase that runs, of a store.
+    /// Collects the actions for a phase of a store that is running.
     pub(super) fn of(phase: &LivePhase, store: Option<&StoreRun>) -> ManualControl {
         let testbed = store.and_then(|run| run.testbed.as_ref());
         let testbed = testbed.filter(|testbed| testbed.is_made() && !phase.plan().load);
@@ -81,7 +81,8 @@ fn groups(phase: &LivePhase) -> Vec<SteeredGroup> {
     open.collect()
 }
 
-/// As far as a result tells of its testbed; whether servers have an ability is found out when they are asked.
+/// Returns true if a testbed can suffer a fault, as far as the result tells; whether servers have an ability shows only
+/// when they are asked.
 fn can_suffer(testbed: &TestbedResult, needs: Needs) -> bool {
     let asked = |setting: &str| testbed.request.contains(setting);
     match needs {
@@ -94,7 +95,7 @@ fn can_suffer(testbed: &TestbedResult, needs: Needs) -> bool {
 }
 
 fn offer(kind: &'static FaultKind) -> FaultOffer {
-    // Sides are lists, which nobody types into a line.
+    // Sides are lists, which are too long to type into one line.
     let fields = kind.fields.iter().filter(|field| !matches!(field.form, FieldForm::Sides));
     let fields =
         fields.map(|field| FieldOffer { key: field.key, help: field.help, example: field.example });

@@ -1,4 +1,4 @@
-//! How a run stands at this moment, for the strip at the head of its page.
+//! State of a run at this moment, for the strip at the head of its page.
 
 use hdrhistogram::{Counter, Histogram};
 use kvdyno_core::ground::numbers::{approximate_count, bytes_text, duration_text};
@@ -14,47 +14,47 @@ use crate::events::Event;
 use crate::result::{ConditionResult, RunResult, Status, TrialNumber};
 use crate::timeline::Use;
 
-/// Texts of each list that are shown, the latest.
+/// Most texts of each list that are shown: the latest.
 const LATEST: usize = 8;
 
-/// What the run does.
+/// Current activity of the run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Activity {
     text: String,
     progress: Option<Progress>,
 }
 
-/// How the run stands.
+/// State of the run.
 #[derive(Default, Serialize)]
 pub(super) struct Now {
-    /// It goes on.
+    /// True while the run goes on.
     is_running: bool,
-    /// What it does, or how it ended.
+    /// Current activity, or how the run ended.
     activity: String,
     store: String,
     phase: String,
-    /// Share of the phase that is done, and seconds that are left, going on as it did.
+    /// Share of the phase that is done; after it, seconds that are left at the present pace.
     done: Option<f64>,
     left_s: Option<f64>,
-    /// Due and not started.
+    /// Requests that are due and not started.
     backlog: u64,
     steps: Vec<Step>,
     rows: Vec<Row>,
-    /// How what claims say of the phase stands so far.
+    /// Claims about the phase so far.
     claims: Vec<ClaimNow>,
-    /// What each process used last.
+    /// Latest resource use of each process.
     uses: Vec<Vec<String>>,
     /// Wrong reads, as far as examples are kept.
     anomalies: Vec<String>,
-    /// What went wrong in the phase so far.
+    /// Errors and wrong reads in the phase so far.
     troubles: Vec<String>,
     faults: Vec<String>,
-    /// What its viewers may steer; nothing if they may not.
+    /// Actions that viewers may choose from; `None` if they may not steer.
     #[serde(skip_serializing_if = "Option::is_none")]
     steer: Option<ManualControl>,
 }
 
-/// A phase of the store that runs.
+/// A phase of the store that is running.
 #[derive(Serialize)]
 struct Step {
     name: String,
@@ -73,20 +73,20 @@ struct Row {
     rate: f64,
     missed: u64,
     failed: u64,
-    /// Median, 90, 99, 99.9 % and the longest; what too few operations carry is left out.
+    /// Median, 90 %, 99 %, 99.9 % and the longest; a percentile is left out if there are too few operations for it.
     latency: Option<[Option<f64>; 5]>,
-    /// Operations that are due and not started are in none of them: they are lower bounds.
+    /// True if latencies are lower bounds: operations that are due and not started are in none of them.
     at_least: bool,
 }
 
-/// What a claim says of the phase that goes on, and how that stands so far.
+/// A condition of a claim about the current phase, with its outcome so far.
 #[derive(Clone, Serialize)]
 pub(super) struct ClaimNow {
     says: String,
     condition: String,
-    /// The present figure, or why there is none.
+    /// Present figure, or why there is none.
     measured: String,
-    /// It holds, does not hold, or cannot be told yet.
+    /// True if the condition holds, false if not; `None` while it cannot be told.
     holds: Option<bool>,
 }
 
@@ -126,7 +126,7 @@ impl Activity {
 }
 
 impl Now {
-    /// Of a result on disk, which tells of what is over only.
+    /// Describes a result on disk, which has only finished phases.
     pub(super) fn of_folder(result: &RunResult) -> Now {
         let ended = ended(&result.status);
         let so_far = "the run goes on; its phases are shown when they are over".to_owned();
@@ -166,7 +166,7 @@ impl Now {
     }
 }
 
-/// Describes what the run does, and of several trials which one it is: the page shows no other.
+/// Describes the activity of the run, and which of several trials it is: the page shows no other.
 fn activity(live: &LiveRun) -> String {
     match live.fold.result().and_then(|result| result.trial) {
         Some(TrialNumber { number, of }) => {
@@ -176,12 +176,12 @@ fn activity(live: &LiveRun) -> String {
     }
 }
 
-/// The last of a list.
+/// Returns the last items of a list.
 fn latest<T>(all: &[T]) -> &[T] {
     &all[all.len().saturating_sub(LATEST)..]
 }
 
-/// What a process used last: processors and memory, and what it wrote and sent where that is known.
+/// Describes the latest resource use of a process: processors and memory, and bytes written and sent where they are known.
 fn use_text(name: &str, used: &Use) -> Vec<String> {
     let memory = bytes_text(used.rss_bytes as f64);
     let mut text = vec![name.to_owned(), format!("{:.2} CPUs", used.processors), memory];
@@ -192,7 +192,7 @@ fn use_text(name: &str, used: &Use) -> Vec<String> {
     text
 }
 
-/// What went wrong in a phase so far, a line each.
+/// Describes the errors and wrong reads of a phase so far, one line each.
 fn troubles(phase: &LivePhase) -> Vec<String> {
     let Troubles { errors, wrong, latest_send } = &phase.troubles;
     let counts = |counts: Vec<(&str, u64)>| {
@@ -224,7 +224,7 @@ fn troubles(phase: &LivePhase) -> Vec<String> {
     lines
 }
 
-/// How a run ended; `None` while it goes on.
+/// Describes how a run ended; `None` while it goes on.
 fn ended(status: &Status) -> Option<String> {
     match status {
         Status::Running => None,
@@ -245,7 +245,7 @@ fn far(progress: &Progress, phase: &LivePhase) -> (Option<f64>, Option<f64>) {
     (done, left)
 }
 
-/// The phases of the store that runs: those that ran, and those that the plan has for later.
+/// Lists the phases of the store that is running: those that ran, and those that the plan has for later.
 fn steps(live: &LiveRun) -> Vec<Step> {
     let Some(result) = live.fold.result() else { return Vec::new() };
     let run = result.runs.len().saturating_sub(1);
@@ -286,7 +286,7 @@ fn rows(phase: &LivePhase) -> Vec<Row> {
     rows
 }
 
-/// The kind, and its group where there are several.
+/// Names the kind, with its group where there are several.
 fn name(phase: &LivePhase, series: Series) -> String {
     let groups = &phase.plan().groups;
     match groups.get(usize::from(series.group)).filter(|_| groups.len() > 1) {

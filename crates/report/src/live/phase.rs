@@ -1,4 +1,4 @@
-//! A phase while it lasts: how it has gone so far.
+//! A phase while it lasts, with its figures so far.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,9 +18,9 @@ use crate::timeline::{ProcessTimeline, Use, sum};
 
 /// Most points of a process: beyond them neighbours are merged.
 const MOST_USES: usize = 1_500;
-/// Most works of servers that are marked.
+/// Most events of servers that are marked in the charts.
 const MOST_WORK: usize = 50;
-/// Most of their works, before those that belong together are told as one, that are kept.
+/// Most events of servers that are kept, before those that belong together are merged.
 const MOST_TOLD: usize = 1_000;
 
 /// A phase that has begun.
@@ -33,15 +33,15 @@ pub(super) struct LivePhase {
     uses: Vec<ProcessTimeline>,
     told_uses: Vec<usize>,
     marks: Vec<Mark>,
-    /// What servers told of their work.
+    /// Events that servers reported of their other work.
     work: Vec<EventResult>,
-    /// What went wrong so far.
+    /// Errors and wrong reads so far.
     pub troubles: Troubles,
-    /// What became of records that were old or absent, once they were read again.
+    /// Records that were old or absent, by what became of them, once they were read again.
     pub old: Option<OldRecords>,
-    /// The latest interval.
+    /// Latest interval.
     pub latest: Interval,
-    /// All intervals so far.
+    /// Sums over all intervals so far.
     pub whole: BTreeMap<Series, KindTotal>,
     /// Seconds that have been measured.
     pub measured_s: f64,
@@ -80,17 +80,17 @@ impl LivePhase {
         self.is_over
     }
 
-    /// It is phase `index` of run `run`.
+    /// Returns true if it is phase `index` of run `run`.
     pub(super) fn is(&self, run: usize, index: u16) -> bool {
         self.run == run && self.plan.index == index
     }
 
-    /// Another store's same phase.
+    /// Returns true if it is the same phase, maybe of another store.
     pub(super) fn goes_with(&self, other: &LivePhase) -> bool {
         self.plan.index == other.plan.index && self.title() == other.title()
     }
 
-    /// Where it stands among others, if at all.
+    /// Returns the key by which phases are ordered: number of the run, and begin.
     pub(super) fn place(&self) -> (usize, u64) {
         (self.run, self.offset_ns)
     }
@@ -153,18 +153,18 @@ impl LivePhase {
         }
     }
 
-    /// Points of each process that viewers have been told.
+    /// Returns the number of points of each process that viewers know.
     pub(super) fn told_uses(&self) -> &[usize] {
         &self.told_uses
     }
 
-    /// Viewers have been told all of them.
+    /// Marks all points of processes as known to viewers.
     pub(super) fn tell_uses(&mut self) {
         self.told_uses.clear();
         self.told_uses.extend(self.uses.iter().map(|line| line.points.len()));
     }
 
-    /// What each process used last.
+    /// Returns the latest resource use of each process.
     pub(super) fn last_uses(&self) -> impl Iterator<Item = (&str, Use)> {
         self.uses.iter().filter_map(|line| Some((line.process.as_str(), *line.points.last()?)))
     }
@@ -178,7 +178,7 @@ impl LivePhase {
     pub(super) fn fault_done(&mut self, fault: &FaultResult) -> Change {
         let text = format!("{} {}", fault.what, fault.node);
         let (begin, end) = (fault.began_ns as f64 / 1e9, Some(fault.ended_ns as f64 / 1e9));
-        // What was told to have begun is this one, with the nodes that it befell.
+        // This is the fault that was told to have begun, now with the nodes that it hit.
         self.marks.retain(|mark| mark.end.is_some() || !text.starts_with(&mark.text));
         self.marks.push(Mark { kind: "fault", text: text.trim_end().to_owned(), begin, end });
         Change::Points(self.timeline.shown().slots.len())
@@ -195,7 +195,7 @@ impl LivePhase {
         Change::Points(self.timeline.shown().slots.len())
     }
 
-    /// Servers have told of work.
+    /// Adds events that servers reported of their other work.
     pub(super) fn worked(&mut self, work: &[EventResult]) -> Change {
         self.work.extend(work.iter().cloned());
         let too_many = self.work.len().saturating_sub(MOST_TOLD);
@@ -203,7 +203,7 @@ impl LivePhase {
         Change::Points(self.timeline.shown().slots.len())
     }
 
-    /// What was done to it, and what its servers did.
+    /// Returns marks for actions on the phase, and for the latest events of its servers.
     fn all_marks(&self) -> Vec<Mark> {
         let work = gathered(self.work.iter());
         let mark = |work: &EventResult| {
@@ -212,20 +212,20 @@ impl LivePhase {
                 (work.what.clone(), seconds(work.from_ns), seconds(work.to_ns));
             Mark { kind: "event", text, begin, end: Some(end) }
         };
-        // The latest: a server that compacts all day has no end of them.
+        // Only the latest are marked: a server that compacts all day has very many.
         let latest = work.iter().rev().take(MOST_WORK).rev().map(mark);
         self.marks.iter().cloned().chain(latest).collect()
     }
 
-    /// Its clients are done, and what looked wrong was read again.
+    /// Ends the phase: its clients are done, and records with suspicious reads were read again.
     pub(super) fn end(&mut self, old: OldRecords) {
         self.old = Some(old);
         self.timeline.end();
         self.is_over = true;
     }
 
-    /// Its charts without the first points (of the timeline, of each process); of one that is over as `result` tells.
-    /// `None` if the result cannot be read.
+    /// Draws its charts without the first points (of the timeline, of each process); for a phase that is over, from
+    /// `result`. `None` if the result cannot be read.
     pub(super) fn charts(
         &self,
         from: (usize, &[usize]),
@@ -246,14 +246,15 @@ impl LivePhase {
         Some(RunCharts::of(RunSource { timeline, uses: &self.uses, from, ..of_phase }))
     }
 
-    /// The points of a stretch, seconds since it began, as finely as they are kept; nothing that is about all of it.
+    /// Returns the points of a stretch, in seconds since the phase began, as finely as they are kept; nothing that is
+    /// about the whole phase.
     pub(super) fn stretch(&self, stretch: &Range<f64>) -> RunCharts {
         let timeline = &self.timeline.stretch(stretch);
         let (store, uses) = (self.run, &self.uses[..]);
         RunCharts::of(RunSource { store, timeline: Some(timeline), uses, ..RunSource::default() })
     }
 
-    /// What its operations have come to, and in how many ns.
+    /// Returns the results of its operations so far, and the measured time, ns.
     pub(super) fn so_far(&self) -> (Vec<SeriesResult>, u64) {
         let wall_ns = (self.measured_s * 1e9) as u64;
         let all = self.whole.iter();
@@ -261,14 +262,14 @@ impl LivePhase {
         (series.collect(), wall_ns)
     }
 
-    /// Operations a second that succeeded so far.
+    /// Returns the operations a second that succeeded so far.
     fn rate(&self) -> Option<f64> {
         let in_time = |measure: &KindTotal| measure.ok.saturating_sub(measure.drained.ok);
         let ok: u64 = self.whole.values().map(in_time).sum();
         (self.measured_s > 0.0).then(|| ok as f64 / self.measured_s)
     }
 
-    /// Latencies of all kinds so far; of what found nothing only where nothing was found.
+    /// Returns the latencies of all kinds so far; those of gets that found nothing only if all of them did.
     fn latency(&self, clock: Clock) -> Option<Histogram<u64>> {
         let is_miss = self.whole.values().all(|measure| measure.found() == 0);
         let mut all: Option<Histogram<u64>> = None;
@@ -282,5 +283,5 @@ impl LivePhase {
     }
 }
 
-/// Latencies by one clock: of what succeeded, and of gets that found nothing.
+/// Choice of a clock: latencies of operations that succeeded, and of gets that found nothing.
 type Clock = fn(&KindTotal) -> (&Option<Histogram<u64>>, &Option<Histogram<u64>>);

@@ -1,4 +1,4 @@
-//! Tests of what viewers of a run are told while it lasts.
+//! Tests of the messages to viewers of a run while it lasts.
 
 use super::*;
 use crate::sample;
@@ -20,7 +20,7 @@ fn who_comes_before_the_run_begins_waits_for_it() {
     assert_eq!(LiveRun::steered().page().unwrap(), page);
 }
 
-/// What is told later begins where that left off.
+/// Later messages begin where that one ends.
 #[test]
 fn who_comes_late_is_told_all_that_nobody_saw() {
     let events = sample::events();
@@ -42,7 +42,7 @@ fn now(live: &mut LiveRun) -> serde_json::Value {
     serde_json::from_str::<serde_json::Value>(&text).unwrap()["now"].clone()
 }
 
-/// What waits is in no latency, and few operations carry no percentile.
+/// Waiting operations have no latency yet, and few operations give no percentile.
 #[test]
 fn figures_of_the_strip_are_lower_bounds_beside_a_backlog_and_no_percentiles_of_few() {
     let mut events = sample::events();
@@ -82,7 +82,7 @@ fn faults_are_told_with_the_phase_that_they_were_of() {
     assert!(faults.contains(&format!("kill, 1.5 s into {first}")), "{faults}");
 }
 
-/// A green VALID beside a backlog would be believed.
+/// Viewers would believe a green VALID beside a backlog.
 #[test]
 fn a_store_that_is_measured_is_not_called_valid() {
     let mut live = LiveRun::default();
@@ -214,7 +214,7 @@ fn who_takes_in_every_message_has_the_charts_of_one_who_comes_later() {
     assert_eq!(charts, late["charts"]);
 }
 
-/// What `live.js` does with points.
+/// Adds points to charts in the same way as `live.js`.
 fn take_in(charts: &mut serde_json::Value, points: &serde_json::Value) {
     let number = |name: &str| points[name].as_u64().unwrap() as usize;
     let run = &mut charts["phases"][number("phase")]["runs"][number("run")];

@@ -1,25 +1,25 @@
-//! Latencies as monitoring systems take them: counts in fixed buckets, each 9 % wider than the one before, so that a
-//! quantile read from them is within 10 % of the true one.
+//! Latencies for monitoring systems: counts in fixed buckets, each 9 % wider than the one before, so that a quantile read
+//! from them is within 10 % of the true one.
 
 use hdrhistogram::{Counter, Histogram};
 
-/// Bounds double eight times a step: each is 2^(1/8) = 1.0905 times the one before.
+/// Number of bounds in each doubling: each is 2^(1/8) = 1.0905 times the one before.
 const STEPS_A_DOUBLING: f64 = 8.0;
-/// The lowest bound, ns: what takes less is in one bucket.
+/// Lowest bound, ns: all shorter latencies are in one bucket.
 const LOWEST: f64 = 100.0;
-/// The highest bound is the first that is no lower, ns: one hour, the longest that kvdyno records.
+/// Least value of the highest bound, ns: one hour, the longest latency that kvdyno records.
 const HIGHEST: f64 = 3.6e12;
 
 /// Counts of latencies in buckets.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Buckets {
-    /// How many are no longer than each bound and longer than the one before; one more for the rest.
+    /// Number of latencies no longer than each bound and longer than the one before; the last one counts the rest.
     pub counts: Vec<u64>,
-    /// Their sum, ns.
+    /// Sum of the latencies, ns.
     pub sum_ns: f64,
 }
 
-/// Upper bounds of the buckets, ns, each inclusive.
+/// Returns the upper bounds of the buckets, ns, each inclusive.
 pub(crate) fn bounds_ns() -> impl Iterator<Item = f64> {
     let last = ((HIGHEST / LOWEST).log2() * STEPS_A_DOUBLING).ceil() as u32;
     (0..=last).map(|step| LOWEST * (f64::from(step) / STEPS_A_DOUBLING).exp2())
@@ -72,7 +72,7 @@ mod tests {
         let filled: Vec<(f64, f64)> =
             (0..bounds.len()).filter(|at| buckets.counts[*at] > 0).map(of).collect();
         assert_eq!((filled[0].0, filled[0].1), (0.0, 100.0));
-        // HdrHistogram tells 1 ms to a thousandth.
+        // HdrHistogram resolves 1 ms to a thousandth.
         assert!(filled[2].0 < 1e6 && filled[2].1 > 1e6 && filled.len() >= 3, "{filled:?}");
         assert!((buckets.sum_ns - 3.600_001e12).abs() < 5e9, "{}", buckets.sum_ns);
     }

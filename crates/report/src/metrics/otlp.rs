@@ -1,15 +1,15 @@
-//! Metrics as OpenTelemetry's protocol has them, in JSON: an `ExportMetricsServiceRequest`, all values cumulative.
+//! Metrics in OpenTelemetry's protocol, in JSON: an `ExportMetricsServiceRequest`, all values cumulative.
 
 use serde_json::{Value, json};
 
 use super::buckets::bounds_ns;
 use super::{COUNTERS, GAUGES, HISTOGRAMS, Instrument, Labels, Metrics};
 
-/// `AGGREGATION_TEMPORALITY_CUMULATIVE`.
+/// Value of `AGGREGATION_TEMPORALITY_CUMULATIVE`.
 const CUMULATIVE: u8 = 2;
 
 impl Metrics {
-    /// All of them as they stand at `now`; they began to be counted at `since`; ns since 1970.
+    /// Formats all metrics at `now`; counting began at `since`; both ns since 1970.
     #[must_use]
     pub fn otlp(&self, since: u64, now: u64) -> String {
         let bounds: Vec<f64> = bounds_ns().map(|ns| ns / 1e9).collect();
@@ -74,7 +74,7 @@ impl Metrics {
     }
 }
 
-/// Adds a metric that has points.
+/// Adds a metric if it has points.
 fn push(metrics: &mut Vec<Value>, instrument: &Instrument, kind: &str, data: Value) {
     if data["dataPoints"].as_array().is_some_and(|points| !points.is_empty()) {
         let Instrument { name, unit, about } = instrument;

@@ -7,11 +7,11 @@ use kvdyno_core::redact::plain;
 use super::buckets::{Buckets, bounds_ns};
 use super::{COUNTERS, GAUGES, HISTOGRAMS, Instrument, Labels, Metrics};
 
-/// What the format calls itself.
+/// Content type of the format.
 pub const PROMETHEUS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 impl Metrics {
-    /// All of them, as Prometheus reads them.
+    /// Formats all metrics for Prometheus.
     #[must_use]
     pub fn prometheus(&self) -> String {
         let mut text = String::new();
@@ -38,7 +38,7 @@ impl Metrics {
     }
 }
 
-/// Writes what is told of a metric, and gives the name that it has here.
+/// Writes the head of a metric, and returns its name in this format.
 fn head(text: &mut String, instrument: &Instrument, kind: &str, ending: &str) -> String {
     let unit = match instrument.unit {
         "s" => "_seconds",
@@ -50,8 +50,8 @@ fn head(text: &mut String, instrument: &Instrument, kind: &str, ending: &str) ->
     name
 }
 
-/// The buckets of a series, all of them as long as there is the series: of a bucket that comes or goes Prometheus would make
-/// that it counted nothing before, or after.
+/// Writes the buckets of a series, always all of them: if a bucket came or went, Prometheus would conclude that it had
+/// counted nothing before, or after.
 fn series(text: &mut String, name: &str, labels: &Labels, buckets: &Buckets, bounds: &[String]) {
     let (inside, whole) = (inside(labels), buckets.count());
     let mut below = 0;
@@ -64,7 +64,7 @@ fn series(text: &mut String, name: &str, labels: &Labels, buckets: &Buckets, bou
     let _ = writeln!(text, "{name}_sum{{{inside}}} {sum}\n{name}_count{{{inside}}} {whole}");
 }
 
-/// Labels as they stand between braces.
+/// Formats labels as they stand between braces.
 fn inside(labels: &Labels) -> String {
     let label = |(name, value): (&&str, &String)| {
         let value = plain(value).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
@@ -127,13 +127,13 @@ mod tests {
         assert!(value.starts_with("a\\\"}") && value.ends_with("\\\\\""), "{text}");
     }
 
-    /// The lines of a metric, each with its labels.
+    /// Returns the lines of a metric, each with its labels.
     fn lines<'a>(text: &'a str, metric: &str) -> Vec<&'a str> {
         let begin = format!("{metric}{{");
         text.lines().filter(|line| line.starts_with(&begin)).collect()
     }
 
-    /// A dashboard sums gauges: one of a phase before would be counted again.
+    /// A dashboard sums gauges: a gauge of an earlier phase would be counted again.
     #[test]
     fn gauges_end_with_the_phase_and_the_process_that_they_are_of() {
         let mut metrics = Metrics::default();

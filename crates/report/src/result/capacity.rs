@@ -1,46 +1,46 @@
-//! What a search for the highest rate found, and the sweep before it.
+//! Result of a search for the highest rate, and the sweep before it.
 
 use kvdyno_core::capacity::Purpose;
 use serde::{Deserialize, Serialize};
 
-/// How much load a store carried under a condition.
+/// Load that a store carried under conditions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CapacityResult {
-    /// Name of the phase that is the search.
+    /// Name of the search's phase.
     pub phase: String,
-    /// The conditions that had to hold.
+    /// Conditions that had to hold.
     pub conditions: String,
-    /// From one rate that is tried to the next, as a share.
+    /// Step from one rate to the next, as a share.
     pub step: f64,
-    /// Highest rate that met the conditions in a confirmation run, requests a second. `None`: none
-    /// did, or the search did not come to its end.
+    /// Highest rate that met the conditions in a confirmation run, requests a second. `None` if no rate did, or the
+    /// search did not come to its end.
     pub carried: Option<f64>,
-    /// Lowest rate that did not meet them; `None`: every rate that was tried did.
+    /// Lowest rate that did not meet them, requests a second; `None` if every rate that was tried did.
     pub missed: Option<f64>,
-    /// Why the store may carry more than that: the client was at its limit.
+    /// Reason why the store may carry more than that: the client was at its limit.
     pub client_limited: Option<String>,
-    /// The closed sweep: numbers of clients, or of threads for a store in this process.
+    /// Closed sweep over numbers of clients, or of threads for a store in this process.
     pub sweep: Vec<ProbeResult>,
-    /// The rates that were tried, in order.
+    /// Probes of rates, in order.
     pub probes: Vec<ProbeResult>,
-    /// The law of scaling that fits the sweep.
+    /// Law of scaling that fits the sweep.
     pub fit: Option<FitResult>,
-    /// Why there is no fit.
+    /// Reason why there is no fit.
     pub no_fit: Option<String>,
 }
 
-/// One number of clients, or one rate.
+/// Probe of one number of clients, or of one rate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProbeResult {
-    /// Name of its phase, which holds all its figures.
+    /// Name of its phase, which has all its figures.
     pub phase: String,
     /// `sweep`, `bracket`, `bisect`, `again` or `confirm`.
     pub purpose: String,
     /// Request slots.
     pub clients: u32,
-    /// Requests a second asked for; `None` in a sweep.
+    /// Rate that was asked for, requests a second; `None` in a sweep.
     pub asked: Option<f64>,
     /// Operations a second that succeeded.
     pub rate: Option<f64>,
@@ -50,7 +50,7 @@ pub struct ProbeResult {
     pub p99_ns: Option<f64>,
     /// `meets`, `misses`, `unclear` or `overloaded`; `None` in a sweep.
     pub seen: Option<String>,
-    /// What did not hold; empty if everything did.
+    /// Conditions that did not hold, with the figures; empty if all held.
     pub why: String,
 }
 
@@ -61,13 +61,13 @@ impl ProbeResult {
         self.seen.as_deref() == Some("meets")
     }
 
-    /// Returns true if they did not, and something else than the store may be why.
+    /// Returns true if the conditions did not hold, and something else than the store may be the cause.
     #[must_use]
     pub fn is_unclear(&self) -> bool {
         self.seen.as_deref() == Some("unclear")
     }
 
-    /// Returns true if it is the longer run at a rate that is to be reported.
+    /// Returns true for the longer confirmation run at a rate that is to be reported.
     #[must_use]
     pub fn confirms(&self) -> bool {
         self.purpose == Purpose::Confirm.name()
@@ -90,6 +90,6 @@ pub struct FitResult {
     pub largest: f64,
     /// Number of clients at which throughput is highest, if the sweep reached it and the fit is good.
     pub peak_at: Option<f64>,
-    /// Operations a second there.
+    /// Throughput there, operations a second.
     pub peak_rate: Option<f64>,
 }

@@ -1,45 +1,44 @@
-//! What the servers of a run cost: the prices that the user stated, kept with the figures that they
-//! are divided by.
+//! Cost of a run's servers: the prices that the user stated, kept with the figures that they are divided by.
 
 use kvdyno_core::cost::Bill;
 use serde::{Deserialize, Serialize};
 
-/// What the servers of a run cost.
+/// Cost of a run's servers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CostResult {
-    /// What prices are in.
+    /// Currency of the prices.
     pub currency: String,
-    /// Hours that a month is taken to have.
+    /// Hours that count as a month.
     pub hours_a_month: f64,
-    /// Kinds of servers and disks.
+    /// Priced kinds of servers and disks.
     pub servers: Vec<PricedServers>,
 }
 
-/// So many of one kind.
+/// A number of servers or disks of one kind, with their price.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PricedServers {
     /// Name of the kind.
     pub kind: String,
-    /// How many.
+    /// Number of them.
     pub count: u32,
     /// Price of one for an hour.
     pub hourly: f64,
-    /// Where the price is from.
+    /// Source of the price.
     pub source: String,
-    /// Of when it is.
+    /// Date of the price.
     pub date: String,
 }
 
 impl CostResult {
-    /// Cost of an hour.
+    /// Returns the cost of an hour.
     #[must_use]
     pub fn hourly(&self) -> f64 {
         self.servers.iter().map(|kind| kind.hourly * f64::from(kind.count)).sum()
     }
 
-    /// Cost of a month.
+    /// Returns the cost of a month.
     #[must_use]
     pub fn monthly(&self) -> f64 {
         self.hourly() * self.hours_a_month

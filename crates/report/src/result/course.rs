@@ -1,5 +1,4 @@
-//! What happened during a phase: when it settled, where throughput or latency left their level, and what
-//! else went on at that time.
+//! Course of a phase: when it settled, where throughput or latency left their level, and what else went on at that time.
 
 mod beside;
 
@@ -18,57 +17,56 @@ use beside::Witnesses;
 const DIP: f64 = 0.7;
 /// A 99th percentile above this multiple of the usual one is an excursion.
 const EXCURSION: f64 = 2.0;
-/// An interval shorter than this share of the longest says nothing of its own.
+/// An interval shorter than this share of the longest is not judged by itself.
 const SLIVER: f64 = 0.5;
-/// Fewest intervals in which something stands out.
+/// Fewest intervals among which one can stand out.
 const FEWEST: usize = 8;
-/// Work that begins no later than this after its like has ended goes on with it, ns.
+/// Longest gap between two pieces of the same work that count as one, ns.
 const NEXT: u64 = 250_000_000;
-/// A helper process that had less of a processor did no work worth telling: a tick of the system's clock.
+/// Processor time below which a helper process did no work worth telling: a tick of the system's clock.
 const IDLE: Duration = Duration::from_millis(10);
-/// Dips and excursions that a result shows of a phase, and works of servers; all of them are counted.
+/// Most dips and excursions of a phase, and most events of servers, that a result keeps; all of them are counted.
 const MOST: usize = 50;
 
-/// Between work and server in [`EventResult::what`].
+/// Text between work and server in [`EventResult::what`].
 const OF: &str = " of ";
 
-/// What happened during a phase.
+/// Course of a phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CourseResult {
-    /// When the steady part began, ns since the phase began; `None` if it never did, or if the phase had
-    /// too few intervals to tell.
+    /// Begin of the steady part, ns since the phase began; `None` if there was none, or if the phase had too few
+    /// intervals to tell.
     pub settled_ns: Option<u64>,
-    /// It never settled.
+    /// True if the phase never settled.
     pub never_settled: bool,
-    /// How much throughput (closed arrivals) or median latency (open ones) changed over the phase, as a
-    /// share, if that is a trend that goes on to its end; else 0.
+    /// Change of the throughput (closed arrivals) or of the median latency (open ones) over the phase, as a share, if
+    /// that is a trend that goes on to its end; else 0.
     pub trend: f64,
     /// Dips of the throughput and excursions of the latency, in order of time.
     pub excursions: Vec<ExcursionResult>,
-    /// How many there were in all, of which `excursions` has the first; 0 in results of versions that did not
-    /// count them.
+    /// Number of all of them, of which `excursions` has the first; 0 in results of versions that did not count them.
     pub excursions_in_all: u64,
-    /// Work that servers and engines did beside answering requests: snapshots, rewrites, compactions.
+    /// Other work of servers and engines than answering requests: snapshots, rewrites, compactions.
     pub events: Vec<EventResult>,
-    /// How many there were in all, of which `events` has the longest; 0 as above.
+    /// Number of all of it, of which `events` has the longest; 0 as above.
     pub events_in_all: u64,
 }
 
-/// Something that a server did beside answering requests.
+/// A piece of a server's other work than answering requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EventResult {
-    /// What, and which server: `snapshot of redis-1`.
+    /// Kind of work and name of the server: `snapshot of redis-1`.
     pub what: String,
-    /// When it was first seen, ns since the phase began; 0 if it was under way.
+    /// Time at which it was first seen, ns since the phase began; 0 if it was under way.
     pub from_ns: u64,
-    /// When it was last seen, ns since the phase began.
+    /// Time at which it was last seen, ns since the phase began.
     pub to_ns: u64,
 }
 
 impl EventResult {
-    /// What and when; a moment has no end of its own.
+    /// Describes the work and its time; a single moment is given without an end.
     pub(crate) fn text(&self) -> String {
         let seconds = |ns: u64| format!("{:.1} s", ns as f64 / 1e9);
         match seconds(self.from_ns) {
@@ -82,39 +80,39 @@ impl EventResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExcursionResult {
-    /// What left its level: `throughput` or `p99`.
+    /// Figure that left its level: `throughput` or `p99`.
     pub what: String,
     /// Begin, ns since the phase began.
     pub from_ns: u64,
     /// End, ns since the phase began.
     pub to_ns: u64,
-    /// Its level then, as a multiple of the usual one.
+    /// Its level in that stretch, as a multiple of the usual one.
     pub level: f64,
-    /// What explains it, a phrase each without a stop: what is large enough, and goes on more than in the rest
-    /// of the phase. Empty if it is unexplained.
+    /// Explanations, a phrase each without a stop: events that are large enough, and go on more than in the rest of the
+    /// phase. Empty if it is unexplained.
     pub beside: Vec<String>,
-    /// The load was not yet level with its schedule: open arrivals at the begin of a phase, before any
-    /// fault. What went on beside does not matter then.
+    /// True if the load was not yet level with its schedule: open arrivals at the begin of a phase, before any fault.
+    /// Events beside it do not matter then.
     pub start_up: bool,
 }
 
-/// What is known to have happened meanwhile.
+/// Known events of a phase.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
-    /// What was done to the testbed.
+    /// Faults and repairs of the testbed.
     pub faults: &'a [FaultResult],
-    /// What the machine and the servers used.
+    /// Resources that the machine and the servers used.
     pub resources: Option<&'a Resources>,
     /// Names of the sampled servers, in their order.
     pub nodes: &'a [String],
-    /// Work that servers and engines tell of.
+    /// Work that servers and engines reported.
     pub work: &'a [EventResult],
-    /// When kvdyno itself stood still.
+    /// Stretches in which kvdyno itself stood still.
     pub stalls: &'a Stalls,
 }
 
 impl CourseResult {
-    /// What happened, where there are enough intervals; `open`: arrivals had due times.
+    /// Describes the course of a phase, if there are enough intervals; `open` is true if arrivals had due times.
     #[must_use]
     pub fn of(timeline: &Timeline, open: bool, known: Known<'_>) -> Option<CourseResult> {
         let (points, start) = (whole(timeline), timeline.start);
@@ -124,7 +122,7 @@ impl CourseResult {
         let rates: Vec<f64> = points.iter().map(|point| point.interval.rate()).collect();
         let mut course = CourseResult::default();
         let spans: Vec<Span> = points.iter().map(|point| Span::of(point)).collect();
-        // With open arrivals the schedule gives the rate: whether the store has settled its latency tells.
+        // With open arrivals the schedule sets the rate, so latency tells whether the store has settled.
         let (judged, of_judged) = match open {
             true => carried(timeline, |point| point.p50),
             false => (rates.clone(), spans.clone()),
@@ -155,14 +153,14 @@ impl CourseResult {
     }
 }
 
-/// It begins before the load is level with its schedule, and no fault was begun by its end.
+/// Returns true if an excursion begins before the load is level with its schedule, and no fault was begun by its end.
 fn starts_up(timeline: &Timeline, it: &ExcursionResult, faults: &[FaultResult]) -> bool {
     let level = timeline.level_from.map_or(u64::MAX, |from| from.saturating_sub(timeline.start));
     let disturbed = faults.iter().any(|f| f.error.is_none() && f.began_ns < it.to_ns);
     (it.from_ns == 0 || it.from_ns < level) && !disturbed
 }
 
-/// The intervals that are long enough to say something.
+/// Returns the intervals that are long enough to be judged.
 fn whole(timeline: &Timeline) -> Vec<&TimelinePoint> {
     let longest = timeline.intervals().map(Interval::length).max().unwrap_or(0) as f64;
     let whole = |point: &&TimelinePoint| {
@@ -172,7 +170,7 @@ fn whole(timeline: &Timeline) -> Vec<&TimelinePoint> {
     timeline.points.iter().filter(whole).collect()
 }
 
-/// From when to when something is told of.
+/// Time that a value is about, on core's clock.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     from: Nanos,
@@ -185,7 +183,7 @@ impl Span {
     }
 }
 
-/// A latency over the phase's time, as often as there were enough operations to carry it, and of which time each is.
+/// Returns a latency over the phase's time: a value for each stretch with enough operations for it, and these stretches.
 fn carried(
     timeline: &Timeline,
     figure: fn(&TimelinePoint) -> Option<u64>,
@@ -219,7 +217,7 @@ fn excursions(spans: &[Span], p99s: &[f64], start: Nanos) -> Vec<ExcursionResult
     stretches(spans, &relative, "p99", start, |level| level > EXCURSION.ln(), f64::exp)
 }
 
-/// Stretches whose level is `out`; neighbours are one.
+/// Returns the stretches whose level is `out`; neighbours are joined.
 fn stretches(
     spans: &[Span],
     series: &[f64],
@@ -250,8 +248,8 @@ fn stretches(
 }
 
 impl Known<'_> {
-    /// What servers did beside, in processes of its own or as they tell; what follows upon its like is one.
-    /// The longest, in order, and how many there were.
+    /// Returns the other work of the servers, in processes of their own or as they report it, with pieces of the same
+    /// work joined if they follow one another closely.
     fn events(&self, start: Nanos) -> Vec<EventResult> {
         let children = self.resources.into_iter().flat_map(|resources| &resources.offspring);
         let event = |child: &Offspring| {
@@ -259,7 +257,7 @@ impl Known<'_> {
             let what = named_event(child, self.nodes);
             EventResult { what, from_ns: since(child.from), to_ns: since(child.to) }
         };
-        // One that only stands by did nothing beside.
+        // A process that is only idle did no work.
         let worked =
             |child: &&Offspring| is_named(child) || child.worked(start, Nanos::MAX) >= IDLE;
         let children = children.filter(|child| child.to >= start).filter(worked).map(event);
@@ -279,7 +277,7 @@ impl Known<'_> {
     }
 }
 
-/// Those that a result keeps: the longest tell most.
+/// Returns the events that a result keeps: the longest, in order of time.
 fn longest(mut events: Vec<EventResult>) -> Vec<EventResult> {
     events.sort_by_key(|event| std::cmp::Reverse(event.to_ns.saturating_sub(event.from_ns)));
     events.truncate(MOST);
@@ -287,7 +285,7 @@ fn longest(mut events: Vec<EventResult>) -> Vec<EventResult> {
     events
 }
 
-/// The same work of several servers at the same time, or of one right after the other, is one.
+/// Joins the same work of several servers at the same time, or of one server right after the other.
 pub(crate) fn gathered<'a>(events: impl Iterator<Item = &'a EventResult>) -> Vec<EventResult> {
     let mut all: Vec<&EventResult> = events.collect();
     all.sort_by_key(|event| event.from_ns);
@@ -315,24 +313,24 @@ pub(crate) fn gathered<'a>(events: impl Iterator<Item = &'a EventResult>) -> Vec
     works.into_iter().map(event).collect()
 }
 
-/// What a process that a server started is for, where its name tells.
+/// Names the purpose of a process that a server started, if its name tells; else its name.
 fn work(child: &Offspring) -> &str {
     match child.name.as_str() {
         name if name.contains("aof-rewrite") => "rewrite of the append-only file",
         name if name.contains("rdb-bgsave") => "snapshot",
         name if name.contains("rdb-to-slaves") => "snapshot for a replica",
-        // Gone before it was called by what it does.
+        // The process ended before it was renamed after its work.
         name if name.ends_with("-server") => "fork",
         name => name,
     }
 }
 
-/// It is known what a process that a server started is for.
+/// Returns true if the purpose of a process that a server started is known.
 fn is_named(child: &Offspring) -> bool {
     work(child) != child.name
 }
 
-/// What a process that a server started did, and for which server.
+/// Names the work of a process that a server started, and the server.
 fn named_event(child: &Offspring, nodes: &[String]) -> String {
     let node = nodes.get(child.server).map_or("a server", String::as_str);
     format!("{}{OF}{node}", work(child))

@@ -1,23 +1,23 @@
-//! The evidence of a run as `result.json` holds it: its numbers, with the status and the sums that follow from them.
+//! Evidence of a run in `result.json`: its numbers, with the status and the sums that follow from them.
 
 use kvdyno_core::evidence::{Bound, Evidence, Reason};
 use serde::{Deserialize, Serialize};
 
-/// A piece of evidence and what it comes to.
+/// A piece of evidence with its status.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EvidenceResult {
-    /// Its numbers.
+    /// Numbers of the evidence.
     #[serde(flatten)]
     pub evidence: Evidence,
-    /// How much was at stake.
+    /// Amount at stake.
     pub stake: u64,
-    /// How much of the stake was examined.
+    /// Part of the stake that was examined.
     pub examined: u64,
     /// `confirmed`, `nothing-to-show`, `inconclusive`, `refuted` or `observed`.
     pub status: String,
-    /// Why it is inconclusive, if it is.
+    /// Reason why it is inconclusive, if it is.
     pub reason: Option<Reason>,
-    /// The most that may break all the same.
+    /// Upper bound of the share that may break the claim all the same.
     pub bound: Option<Bound>,
 }
 

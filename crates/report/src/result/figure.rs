@@ -1,24 +1,24 @@
-//! What a store's driver noticed, as a result keeps it.
+//! Figures of a store's driver, as a result keeps them.
 
 use kvdyno_core::store::{Figure, FigureUnit};
 use serde::{Deserialize, Serialize};
 
 use super::latency::finite;
 
-/// What the store's driver noticed while the phase ran.
+/// A figure that the store's driver reported of a phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FigureResult {
-    /// What it is.
+    /// Name of the figure.
     pub name: String,
-    /// Its value, where there is one.
+    /// Value in `unit`, where there is one.
     pub value: Option<f64>,
-    /// What it is counted in: `share` (1 is all), `count`, `seconds` or `ratio`.
+    /// Unit of the value: `share` (1 is all), `count`, `seconds` or `ratio`.
     #[cfg_attr(test, schemars(with = "String"))]
     pub unit: FigureUnit,
-    /// What it is made of, in words; may be empty.
+    /// Parts that the value is made of, in words; may be empty.
     pub detail: String,
-    /// Why the reader should care and what to do, in a sentence without a stop.
+    /// Consequence for the reader and remedy, in a sentence without a stop.
     pub warning: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The machine that the load came from, as far as it bears on the figures.
+//! Machine that the load came from, as far as it bears on the figures.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Asks this machine. What it does not tell stays empty.
+    /// Reads the properties of this machine. Unknown ones stay empty.
     #[must_use]
     pub fn of_this_machine() -> Host {
         let line = |path: &str| {
@@ -55,7 +55,7 @@ impl Host {
     }
 }
 
-/// The value of the first line that begins with `name`.
+/// Returns the value of the first line that begins with `name`.
 fn value_of(text: &str, name: &str, separator: char) -> Option<String> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     let value = line.split_once(separator)?.1.trim().trim_matches('"');

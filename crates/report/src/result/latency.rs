@@ -1,16 +1,16 @@
-//! Latencies as a result file holds them: the figures for people, the whole histogram for merging.
-//! Percentiles cannot be averaged, so every sum of latencies starts from the histograms.
+//! Latencies in a result file: the figures for people, the whole histogram for merging. Percentiles cannot be averaged,
+//! so every sum of latencies starts from the histograms.
 
 use hdrhistogram::{Counter, Histogram};
 use kvdyno_core::measure::{HistogramError, histogram_from_text, histogram_to_text};
 use serde::{Deserialize, Serialize};
 
-/// Latencies of a set of operations, ns. Percentiles are the highest value that the histogram
-/// cannot tell from the true one: at most 0.1 % above it.
+/// Latencies of a set of operations, ns. A percentile is the highest value in its bucket of the histogram: at most 0.1 %
+/// above the true one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Latency {
-    /// Operations.
+    /// Number of operations.
     pub count: u64,
     /// Arithmetic mean, ns.
     pub mean_ns: Option<f64>,
@@ -24,14 +24,14 @@ pub struct Latency {
     pub p99_5_ns: u64,
     /// 99.9th percentile, ns.
     pub p99_9_ns: u64,
-    /// Longest, ns.
+    /// Longest latency, ns.
     pub max_ns: u64,
-    /// The whole histogram: base64 of HdrHistogram's V2 deflate encoding.
+    /// Whole histogram: base64 of HdrHistogram's V2 deflate encoding.
     pub histogram: String,
 }
 
 impl Latency {
-    /// The figures and the encoding of a histogram; `None` if it is empty.
+    /// Computes the figures of a histogram and encodes it; `None` if it is empty.
     #[must_use]
     pub fn of(histogram: &Histogram<u64>) -> Option<Latency> {
         if histogram.is_empty() {
@@ -50,7 +50,7 @@ impl Latency {
         })
     }
 
-    /// The whole histogram.
+    /// Decodes the whole histogram.
     ///
     /// # Errors
     /// [`HistogramError`] if the encoding is not one of kvdyno's histograms.
@@ -58,10 +58,10 @@ impl Latency {
         histogram_from_text(&self.histogram)
     }
 
-    /// All of them together, from their histograms; `None` if there is none.
+    /// Merges latencies from their histograms; `None` if there are none.
     ///
     /// # Errors
-    /// [`HistogramError`] as [`Latency::decode`].
+    /// [`HistogramError`] as for [`Latency::decode`].
     pub fn sum<'a>(
         parts: impl IntoIterator<Item = &'a Latency>,
     ) -> Result<Option<Latency>, HistogramError> {
@@ -72,10 +72,11 @@ impl Latency {
         Ok(Latency::histogram(all)?.as_ref().and_then(Latency::of))
     }
 
-    /// The same, for whoever needs no more than the histogram: to encode it takes as long as to add it.
+    /// Merges latencies like [`Latency::sum`], and returns only the histogram: to encode it would take as long as to
+    /// merge it.
     ///
     /// # Errors
-    /// [`HistogramError`] as [`Latency::decode`].
+    /// [`HistogramError`] as for [`Latency::decode`].
     pub fn histogram<'a>(
         parts: impl IntoIterator<Item = &'a Latency>,
     ) -> Result<Option<Histogram<u64>>, HistogramError> {
@@ -91,7 +92,7 @@ impl Latency {
     }
 }
 
-/// `value` if JSON can hold it.
+/// Returns `value` if JSON can hold it.
 pub(crate) fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }

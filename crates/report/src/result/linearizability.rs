@@ -1,31 +1,31 @@
-//! Whether the sampled records' histories are linearizable, and if not, the requests that show it.
+//! Linearizability of the sampled records' histories, with the requests that refute it, if any.
 
 use kvdyno_core::measure::Nanos;
 use kvdyno_core::verify::linearizability::{Examined, Linearizability, Violation};
 use kvdyno_core::verify::{Call, CallKind, Content, WriteEnd};
 use serde::{Deserialize, Serialize};
 
-/// What is said of the histories.
+/// Result for the histories.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LinearizabilityResult {
-    /// Whether they are.
+    /// Answer for all histories.
     pub answer: LinearizabilityAnswer,
-    /// Why not, or why it cannot be told; empty if they are.
+    /// Reason why not, or why it cannot be told; empty if they are linearizable.
     pub why: String,
     /// Records whose history was kept.
     pub records: u64,
-    /// Of these, records whose history came to its bound, and stopped.
+    /// Number of these whose history reached its limit, and stopped.
     pub full: u64,
     /// Requests in the histories.
     pub requests: u64,
-    /// Of these, writes of which it is not known whether they took effect.
+    /// Number of these that are writes with an unknown outcome.
     pub indeterminate: u64,
-    /// The requests that no order explains, and of which none could be left out.
+    /// Requests that no order explains, and of which none could be left out.
     pub violation: Option<ViolationResult>,
 }
 
-/// An answer of three.
+/// Three-valued answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -34,7 +34,7 @@ pub enum LinearizabilityAnswer {
     Ok,
     /// No order explains one of them.
     Violated,
-    /// It cannot be told.
+    /// The question cannot be answered.
     Unknown,
 }
 
@@ -44,7 +44,7 @@ pub enum LinearizabilityAnswer {
 pub struct ViolationResult {
     /// Number of the record.
     pub record: u64,
-    /// The requests, by begin.
+    /// Requests in order of their begin.
     pub requests: Vec<RequestResult>,
 }
 
@@ -52,20 +52,20 @@ pub struct ViolationResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestResult {
-    /// It wrote; else it read.
+    /// True if it wrote, false if it read.
     pub write: bool,
-    /// The version that it wrote or found; negative: one of an earlier run; none: it found nothing.
+    /// Version that it wrote or found; negative for one of an earlier run; `None` if it found nothing.
     pub version: Option<i64>,
-    /// When it was sent, ns since the phase began.
+    /// Time at which it was sent, ns since the phase began.
     pub sent_ns: u64,
-    /// When it was answered, ns since the phase began; none: it is not known how it ended.
+    /// Time at which it was answered, ns since the phase began; `None` if its outcome is unknown.
     pub answered_ns: Option<u64>,
-    /// The write failed: it surely was not applied.
+    /// True if the write failed, and certainly was not applied.
     pub failed: bool,
 }
 
 impl LinearizabilityResult {
-    /// What the load says. `start` is when the phase began, on core's clock.
+    /// Converts the result of the load. `start` is the begin of the phase, on core's clock.
     pub(crate) fn new(examined: &Examined, start: Nanos) -> LinearizabilityResult {
         let records = &examined.history.records;
         let calls = || records.iter().flat_map(|record| &record.calls);

@@ -1,5 +1,5 @@
-//! Reading a result back. The file may come from anyone: size, depth and every histogram are
-//! checked before the result is handed on, and each trouble is one line.
+//! Reads a result back. The file may come from anyone: size, depth and every histogram are checked before the result is
+//! used, and each error is one line.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -16,14 +16,14 @@ use super::{
     FaultResult, HistogramError, Latency, PhaseResult, RunResult, SCHEMA_VERSION, mark_dark,
 };
 
-/// Name of the result in its folder.
+/// Name of the result's file in its folder.
 pub const RESULT_FILE: &str = "result.json";
-/// With the part's number and the number of parts, the option of earlier versions for a part of a load.
+/// Option of earlier versions for a part of a load; the part's number and the number of parts follow.
 pub(crate) const PART: &str = "--part ";
 /// Largest `result.json` that is read, bytes. A histogram takes a few KiB, so this is room for some
 /// ten thousand series.
 const LARGEST: u64 = 256 << 20;
-/// Largest count of verification that is read: some thousand of them still add up in 64 bits.
+/// Largest count of verification that is read: the sum of some thousands of them still fits in 64 bits.
 const MOST_COUNTED: u64 = 1 << 53;
 
 /// A result that cannot be read.
@@ -32,15 +32,15 @@ pub enum ResultFileError {
     /// The file cannot be opened or read.
     #[error("cannot read {path}: {source}; name a result folder or its result.json")]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// The file is larger than any result.
     #[error("{path} is larger than {} MiB; name a result folder or its result.json", LARGEST >> 20)]
     TooLarge {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// The folder is of several trials, each with a result of its own.
@@ -56,13 +56,13 @@ pub enum ResultFileError {
         "{path}, line {line}, column {column}: {problem}; name a result folder or its result.json"
     )]
     Malformed {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
         /// Column, from 1.
         column: usize,
-        /// What is wrong.
+        /// Problem at that place.
         problem: String,
     },
     /// The file has another shape.
@@ -71,17 +71,17 @@ pub enum ResultFileError {
          read it with the kvdyno that wrote it"
     )]
     OtherVersion {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its version.
+        /// Version of its shape.
         found: u64,
     },
-    /// A count in the file is beyond all measure.
+    /// A count in the file is above 2^53.
     #[error(
         "{path}: phase {phase}: verification counts above 2^53; name a result as kvdyno wrote it"
     )]
     Count {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Name of the phase.
         phase: String,
@@ -89,11 +89,11 @@ pub enum ResultFileError {
     /// A histogram in the file is broken.
     #[error("{path}: phase {phase}: {source}; name a result as kvdyno wrote it")]
     Histogram {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Name of the phase.
         phase: String,
-        /// What is wrong with it.
+        /// Problem with the histogram.
         source: HistogramError,
     },
 }
@@ -107,11 +107,11 @@ fn first_trial(folder: &Path) -> Option<PathBuf> {
     inside.filter(|path| path.join(RESULT_FILE).exists()).min()
 }
 
-/// What must be understood before the rest, or apart from it.
+/// Members that are parsed before the rest, or apart from it.
 #[derive(Deserialize)]
 struct Versioned {
     schema_version: u64,
-    /// Which part of a load it is; earlier versions told it.
+    /// Part of a load that the result is of; earlier versions wrote it.
     part: Option<serde_json::Value>,
 }
 
@@ -135,7 +135,7 @@ impl RunResult {
     /// Reads a result from memory; `path` is named in errors.
     ///
     /// # Errors
-    /// [`ResultFileError`] as [`RunResult::load`].
+    /// [`ResultFileError`] as for [`RunResult::load`].
     pub fn parse(bytes: &[u8], path: &Path) -> Result<RunResult, ResultFileError> {
         let malformed = |error: serde_json::Error| ResultFileError::Malformed {
             path: path.to_owned(),
@@ -172,8 +172,8 @@ impl RunResult {
     }
 }
 
-/// Adds what the last version told of a fault in words alone, or not at all: the way in which it failed, and when its node was
-/// dark.
+/// Completes faults of the last version, which told the kind of a failure in words alone, and did not tell when a node
+/// was dark.
 fn complete_faults(faults: &mut [FaultResult]) {
     for fault in faults.iter_mut().filter(|fault| fault.failure.is_none()) {
         let said = fault.error.as_ref();
@@ -185,7 +185,7 @@ fn complete_faults(faults: &mut [FaultResult]) {
     mark_dark(faults);
 }
 
-/// The option by which an earlier version carried only a part of a load, if it did: such a result is told, and
+/// Returns the option by which an earlier version carried only a part of a load, if it did: such a result is shown, and
 /// compared, as one of a suite that was changed so.
 fn part_of_earlier_version(part: serde_json::Value) -> Option<String> {
     let Part { index, count } = serde_json::from_value(part).ok()?;
@@ -220,7 +220,7 @@ fn largest_count(tally: &Tally) -> u64 {
     all.copied().max().unwrap_or(0)
 }
 
-/// The message without the position, which is told apart.
+/// Returns the message without the position, which is told separately.
 fn what_only(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" at line ") {
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(part.suite.changes, ["--part 2/3"]);
     }
 
-    /// The last version told in words how a repair failed, and left out when nodes were dark.
+    /// The last version told in words how a repair failed, and did not tell when nodes were dark.
     #[test]
     fn faults_of_the_last_version_are_understood() {
         let mut result = sample::two_stores();

@@ -1,5 +1,5 @@
-//! All that is known of a phase when it is over, and the result that is built of it: once, by one function,
-//! and never changed afterwards.
+//! Everything that is known of a phase when it is over, and the result that is built from it: once, by one function, and
+//! never changed afterwards.
 
 use kvdyno_core::measure::{Limit, Nanos, PhaseMeasure, Resources};
 use kvdyno_core::workload::PhasePlan;
@@ -12,41 +12,41 @@ use super::phase::{AnomalyResult, PhaseResult, Published};
 use super::steered::SteeredResult;
 use crate::account;
 
-/// All that is known of a phase when it is over.
+/// Everything that is known of a phase when it is over.
 #[derive(Debug)]
 pub struct PhaseOutcome {
-    /// What was planned.
+    /// Plan of the phase.
     pub plan: PhasePlan,
-    /// What the load measured.
+    /// Measurements of the load.
     pub measure: PhaseMeasure,
-    /// When it began, ns since the run began.
+    /// Begin, ns since the run began.
     pub offset_ns: Nanos,
-    /// What machine, kvdyno and servers used, where that could be sampled.
+    /// Resources that machine, kvdyno and servers used, where they could be sampled.
     pub resources: Option<Resources>,
     /// Names of the sampled servers, in their order.
     pub nodes: Vec<String>,
-    /// What was done to the testbed meanwhile, in order.
+    /// Faults and repairs of the testbed meanwhile, in order.
     pub faults: Vec<FaultResult>,
     /// Nodes that served and got no requests.
     pub unasked: Vec<UnaskedNode>,
-    /// Work that servers and engines tell of.
+    /// Work that servers and engines reported.
     pub work: Vec<EventResult>,
-    /// What it was limited by.
+    /// Limit of its throughput.
     pub limit: Option<Limit>,
-    /// What it was to a search, if it was a probe of one.
+    /// Purpose in a search, if it was a probe of one.
     pub probe: Option<String>,
-    /// What became of the writes, where every record was read back after it.
+    /// Account of the writes, where every record was read back after the phase.
     pub writes: Option<WriteAccount>,
-    /// Figures that somebody published for it.
+    /// Published figures for it.
     pub published: Vec<Published>,
-    /// The processes that carried it together, where there were several.
+    /// Agents that carried it together, where there were several.
     pub agents: Vec<AgentResult>,
-    /// What was done to it by hand.
+    /// Actions of manual control on it.
     pub steered: Vec<SteeredResult>,
 }
 
 impl PhaseOutcome {
-    /// Of a phase of which nothing but its measure is known. `origin` is when the run began, on core's
+    /// Makes the outcome of a phase of which only its measurements are known. `origin` is the begin of the run, on core's
     /// clock.
     #[must_use]
     pub fn new(plan: PhasePlan, measure: PhaseMeasure, origin: Nanos) -> PhaseOutcome {
@@ -68,7 +68,7 @@ impl PhaseOutcome {
         }
     }
 
-    /// The result that all of it comes to.
+    /// Builds the result of the phase.
     #[must_use]
     pub fn result(&self) -> PhaseResult {
         let PhaseOutcome { plan, measure, resources, faults, .. } = self;
@@ -96,7 +96,7 @@ impl PhaseOutcome {
         }
     }
 
-    /// Examples of anomalies, all that were kept.
+    /// Returns the examples of anomalies, all that were kept.
     #[must_use]
     pub fn anomalies(&self) -> Vec<AnomalyResult> {
         let PhaseMeasure { anomalies, start, .. } = &self.measure;

@@ -1,4 +1,4 @@
-//! One phase in a result: what was planned for it and what it measured.
+//! One phase in a result: its plan and its measurements.
 
 mod group;
 mod hits;
@@ -27,43 +27,43 @@ use super::rfc3339;
 use super::steered::SteeredResult;
 use crate::account;
 
-/// Anomalies that a phase keeps in `result.json`; all of them are in `anomalies.jsonl`.
+/// Most anomalies that a phase keeps in `result.json`; `anomalies.jsonl` has all of them.
 pub const ANOMALIES_SHOWN: usize = 100;
 
-/// A phase against one store.
+/// Result of a phase against one store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PhaseResult {
-    /// Number in the run, from 0.
+    /// Phase number in the run, zero-based.
     pub index: u16,
     /// Name, unique in the suite.
     pub name: String,
-    /// First column of the table.
+    /// Text in the first column of the table.
     pub label: String,
-    /// Warm-up: kept, and left out of the summary.
+    /// True for a warm-up: its figures are kept, and left out of the summary.
     pub warmup: bool,
-    /// It is a probe of a search: `sweep`, `bracket`, `bisect`, `again` or `confirm`.
+    /// Purpose in a search, if it is a probe of one: `sweep`, `bracket`, `bisect`, `again` or `confirm`.
     pub probe: Option<String>,
-    /// Load: only makes records that later phases need.
+    /// True for a load: it only makes records that later phases need.
     pub load: bool,
     /// Begin, RFC 3339, UTC.
     pub started: String,
     /// Begin, ns since the run began.
     pub offset_ns: u64,
-    /// From its begin to its end, ns: its deadline, or when it was stopped; where all its requests were
-    /// made before, when their schedule was over or, if that came later, the last was answered.
+    /// Time from its begin to its end, ns: its deadline, or when it was stopped; where all its requests were made before,
+    /// when their schedule was over or, if that came later, the last was answered.
     pub wall_ns: u64,
-    /// From its end to the last answer, ns. What ended in that time is in counts and latencies, and in
+    /// Time from its end to the last answer, ns. Operations that ended in that time are in counts and latencies, and in
     /// no rate.
     pub drain_ns: u64,
-    /// Why it ended.
+    /// Reason why it ended.
     #[cfg_attr(test, schemars(with = "String"))]
     pub stopped: StopReason,
     /// Client groups.
     pub groups: Vec<GroupResult>,
     /// Operations that fell due (open arrivals) or were started (closed).
     pub offered: u64,
-    /// More fell due than there was time to count: `offered` and `unstarted` are estimates.
+    /// True if more operations fell due than there was time to count: `offered` and `unstarted` are estimates.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub offered_estimated: bool,
     /// Operations started.
@@ -73,62 +73,62 @@ pub struct PhaseResult {
     /// Operations due by the stop and never started, at (stop − due): lower bounds of their
     /// response times. Open arrivals only.
     pub unstarted: Option<Latency>,
-    /// How much later than due requests were sent although a client was free. Open arrivals only.
+    /// Lag of requests, sent later than due although a client was free. Open arrivals only.
     pub send_lag: Option<Latency>,
     /// Errors by class, most frequent first.
     pub errors: Vec<ErrorResult>,
     /// Each worker's use of time.
     pub workers: Vec<WorkerResult>,
-    /// Operation ids that each group began.
+    /// Number of operation ids that each group began.
     pub issued: Vec<u64>,
-    /// Records that exist from here on.
+    /// Number of records that exist from here on.
     pub records: u64,
-    /// What verification saw; `None` if the phase had it off.
+    /// Counts of verification; `None` if the phase had it off.
     #[cfg_attr(test, schemars(with = "Option<super::schema::TallySchema>"))]
     pub tally: Option<Tally>,
     /// The first [`ANOMALIES_SHOWN`] anomalies.
     pub anomalies: Vec<AnomalyResult>,
-    /// What it took from the machine, where that could be sampled.
+    /// Resources that it used on the machine, where they could be sampled.
     #[cfg_attr(
         test,
         schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")
     )]
     pub resources: Option<ResourceSummary>,
-    /// What the store's driver noticed, such as a hit ratio.
+    /// Figures of the store's driver, such as a hit ratio.
     pub figures: Vec<FigureResult>,
-    /// Whether the sampled records' histories are linearizable, if the phase asked.
+    /// Linearizability of the sampled records' histories, if the phase asked for it.
     pub linearizability: Option<LinearizabilityResult>,
-    /// What was done to the testbed meanwhile, in order.
+    /// Faults and repairs of the testbed meanwhile, in order.
     pub faults: Vec<FaultResult>,
     /// Nodes of the testbed that served and got no requests, as far as the clients' sockets tell.
     pub unasked: Vec<UnaskedNode>,
     /// Longest times without success, where they were recorded.
     pub unavailable: Option<Unavailable>,
-    /// What followed each fault and each repair.
+    /// Consequences of each fault and each repair.
     pub account: Vec<FaultAccount>,
-    /// How far stale reads were behind.
+    /// Account of stale reads, by how much they were behind; `None` if there was none.
     pub stale: Option<StaleAccount>,
-    /// What became of the writes, where every record was read back after this phase.
+    /// Account of the writes, where every record was read back after this phase.
     pub writes: Option<WriteAccount>,
-    /// When it settled, and where throughput or latency left their level; `None` of short phases.
+    /// Course of the phase: when it settled, and where throughput or latency left their level; `None` for short phases.
     pub course: Option<CourseResult>,
-    /// What it was limited by, as far as samples show it.
+    /// Limit of its throughput, as far as samples show it.
     #[cfg_attr(
         test,
         schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")
     )]
     pub limit: Option<Limit>,
-    /// Figures that somebody published for this phase.
+    /// Published figures for this phase.
     pub published: Vec<Published>,
-    /// The processes that carried it together, where there were several.
+    /// Agents that carried it together, where there were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentResult>,
-    /// What was done to it by hand while it ran.
+    /// Actions of manual control on it while it ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steered: Vec<SteeredResult>,
 }
 
-/// One kind of operation of one group.
+/// Results of one kind of operation of one group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SeriesResult {
@@ -139,28 +139,28 @@ pub struct SeriesResult {
     pub kind: Kind,
     /// Operations that succeeded.
     pub ok: u64,
-    /// Of these, reads and deletes whose record was not there.
+    /// Number of these that were reads and deletes whose record was not there.
     pub missing: u64,
-    /// Of the records that gets (`get`, `get-batch`, `put-get`, `read-modify-write`) asked for, those that were
-    /// not there; the others are hits.
+    /// Records that gets (`get`, `get-batch`, `put-get`, `read-modify-write`) asked for and that were not there; the
+    /// others are hits.
     pub missed: u64,
-    /// Operations surely not applied.
+    /// Operations that certainly were not applied.
     pub failed: u64,
-    /// Operations perhaps applied.
+    /// Operations that may have been applied.
     pub indeterminate: u64,
-    /// Records moved.
+    /// Records asked for or written by those that succeeded, and records that scans found.
     pub records: u64,
-    /// Of those that succeeded, the ones that ended after the phase.
+    /// Operations among `ok` that ended after the phase.
     pub drained: u64,
-    /// Of these, gets.
+    /// Gets among them.
     pub drained_gets: DrainedGets,
     /// Operations a second that succeeded before the phase ended, hits and misses.
     pub rate: Option<f64>,
-    /// Records that gets found, a second; of gets only.
+    /// Records that gets found, a second; `None` for other kinds.
     pub hit_rate: Option<f64>,
-    /// Records that gets did not find, a second; of gets only.
+    /// Records that gets did not find, a second; `None` for other kinds.
     pub miss_rate: Option<f64>,
-    /// Service time of those that succeeded; of gets, those that found a record.
+    /// Service time of those that succeeded; for gets, of those that found a record.
     pub service: Option<Latency>,
     /// Response time of the same; open arrivals only.
     pub response: Option<Latency>,
@@ -178,35 +178,35 @@ pub struct SeriesResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ErrorResult {
-    /// What kind of trouble.
+    /// Class of the errors.
     #[cfg_attr(test, schemars(with = "String"))]
     pub class: ErrorClass,
-    /// Whether these requests may have been applied.
+    /// Certainty whether these requests were applied.
     #[cfg_attr(test, schemars(with = "String"))]
     pub certainty: Certainty,
-    /// How many.
+    /// Number of errors.
     pub count: u64,
-    /// Of these, time-outs while kvdyno itself stood still: not the store's.
+    /// Number of these that were time-outs while kvdyno itself stood still: not the store's doing.
     pub of_client: u64,
-    /// What the first one said.
+    /// Message of the first one.
     pub first_message: String,
-    /// When the first one ended, ns since the phase began.
+    /// Time at which the first one ended, ns since the phase began.
     pub first_at_ns: u64,
-    /// When the last one ended, ns since the phase began.
+    /// Time at which the last one ended, ns since the phase began.
     pub last_at_ns: u64,
 }
 
-/// What a worker thread did with its time, ns.
+/// Use of time of a worker thread, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorkerResult {
-    /// From the start of the phase to this worker's end.
+    /// Time from the start of the phase to this worker's end.
     pub wall_ns: u64,
     /// CPU time, spinning left out.
     pub cpu_ns: u64,
     /// CPU time spent spinning towards a due time.
     pub spun_ns: u64,
-    /// Time that it could have worked and another thread had the processor, or a quota was used up.
+    /// Time in which it could have worked, but another thread had the processor, or a quota was used up.
     pub waited_ns: u64,
     /// Sum of the service times of its operations.
     pub in_store_ns: u64,
@@ -214,11 +214,11 @@ pub struct WorkerResult {
     pub clients: u32,
 }
 
-/// One illegal read.
+/// A read that the ledger does not allow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AnomalyResult {
-    /// What is wrong.
+    /// Kind of the anomaly.
     #[cfg_attr(test, schemars(with = "String"))]
     pub kind: AnomalyKind,
     /// Number of the phase.
@@ -227,8 +227,8 @@ pub struct AnomalyResult {
     pub group: u16,
     /// Number of the operation in the group.
     pub operation: u64,
-    /// Phase, group and number of the operation whose write is lost, whose delete was undone or whose
-    /// failed write is there; none where it cannot be told.
+    /// Phase, group and number of the operation whose write is lost, whose delete was undone or whose failed write is
+    /// there; `None` where they cannot be told.
     pub writer: Option<(u16, u16, u64)>,
     /// Number of the record.
     pub record: u64,
@@ -236,23 +236,23 @@ pub struct AnomalyResult {
     pub field: u16,
     /// Version that was read; `None` if the record was absent or unreadable.
     pub seen: Option<u32>,
-    /// Oldest version that would have been legal.
+    /// Oldest version that would have been allowed.
     pub floor: u32,
     /// Next version that the record would get.
     pub next: u32,
-    /// When the read was sent, ns since the phase began.
+    /// Time at which the read was sent, ns since the phase began.
     pub sent_ns: u64,
-    /// When it was answered, ns since the phase began.
+    /// Time at which it was answered, ns since the phase began.
     pub answered_ns: u64,
-    /// At least how long before the read was sent the floor had been acknowledged, ns.
+    /// Least time between the acknowledgement of the floor and the sending of the read, ns.
     pub behind_ns: Option<u64>,
-    /// What reading it again at the end of the phase gave.
+    /// Result of reading it again at the end of the phase.
     pub again: String,
-    /// What is wrong, in words.
+    /// Description of the anomaly.
     pub detail: String,
 }
 
-/// Figures that somebody published for a phase. Latencies in ms, as printed there.
+/// Published figures for a phase. Latencies are in ms, as printed in the publication.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Published {
@@ -287,7 +287,8 @@ pub struct Published {
 }
 
 impl PhaseResult {
-    /// What a phase measured that began `offset_ns` after the run; all that came beside it is left out.
+    /// Fills in the measurements of a phase that began `offset_ns` after the run; everything that came beside them is
+    /// left out.
     pub(super) fn measured(
         plan: &PhasePlan,
         measure: &PhaseMeasure,
@@ -336,7 +337,7 @@ impl PhaseResult {
             steered: Vec::new(),
             unavailable: account::unavailable(measure),
             account: Vec::new(),
-            // What is old when records are read back is in the account of the writes.
+            // Old records at the read-back are in the account of the writes.
             stale: account::stale(measure).filter(|_| !plan.load),
             writes: None,
             course: None,
@@ -346,37 +347,37 @@ impl PhaseResult {
         }
     }
 
-    /// It makes something ready; how fast it was does not matter.
+    /// Returns true if the phase prepares others; its speed does not matter.
     #[must_use]
     pub fn prepares(&self) -> bool {
         self.warmup || self.load
     }
 
-    /// Clients of all groups.
+    /// Returns the number of clients of all groups.
     #[must_use]
     pub fn clients(&self) -> u32 {
         self.groups.iter().fold(0, |sum, group| sum.saturating_add(group.clients))
     }
 
-    /// Some requests have a due time, so response time means something.
+    /// Returns true if some requests have a due time, so that response time has a meaning.
     #[must_use]
     pub fn open(&self) -> bool {
         self.groups.iter().any(|group| group.open)
     }
 
-    /// Operations that succeeded.
+    /// Returns the number of operations that succeeded.
     #[must_use]
     pub fn ok(&self) -> u64 {
         self.series.iter().fold(0, |sum, s| sum.saturating_add(s.ok))
     }
 
-    /// Operations that failed or may have been applied.
+    /// Returns the number of operations that failed or may have been applied.
     #[must_use]
     pub fn unsuccessful(&self) -> u64 {
         self.series.iter().fold(0, |sum, s| sum.saturating_add(s.unsuccessful()))
     }
 
-    /// Operations a second that succeeded before it ended.
+    /// Returns the operations a second that succeeded before the phase ended.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
         let in_time = self.series.iter().fold(0, |sum: u64, s| sum.saturating_add(s.in_time()));
@@ -384,7 +385,8 @@ impl PhaseResult {
     }
 }
 
-/// JSON has no other numbers; a summary without a span of time has some.
+/// Returns true if a summary has finite shares only: JSON has no other numbers, and a summary without a span of time has
+/// some.
 fn shares_are_finite(resources: &ResourceSummary) -> bool {
     let servers = resources.servers.iter().filter_map(|server| server.used);
     let processors = servers.map(|used| used.processors).chain([resources.own.processors]);
@@ -393,8 +395,8 @@ fn shares_are_finite(resources: &ResourceSummary) -> bool {
 }
 
 impl Published {
-    /// The figures that `plan` has for a phase: those published for `store`, or for all stores if there
-    /// are none for it. Nothing if the plan differs from the published suite.
+    /// Returns the figures that `plan` has for a phase: those published for `store`, or for all stores if there are none
+    /// for it. None if the plan differs from the published suite.
     #[must_use]
     pub fn of(plan: &Plan, store: &str, phase: &str) -> Vec<Published> {
         if !plan.as_published() {
@@ -431,7 +433,7 @@ impl Published {
 }
 
 impl SeriesResult {
-    /// What operations of a kind came to in `wall_ns`.
+    /// Converts the totals of a kind of operation over `wall_ns`.
     pub(crate) fn new((series, measure): &(Series, KindTotal), wall_ns: u64) -> SeriesResult {
         let mut result = SeriesResult {
             group: series.group,
@@ -458,13 +460,13 @@ impl SeriesResult {
         result
     }
 
-    /// Operations that failed or may have been applied.
+    /// Returns the number of operations that failed or may have been applied.
     #[must_use]
     pub fn unsuccessful(&self) -> u64 {
         self.failed.saturating_add(self.indeterminate)
     }
 
-    /// Operations that succeeded before the phase ended: what its rate is made of.
+    /// Returns the number of operations that succeeded before the phase ended, from which its rate is computed.
     #[must_use]
     pub fn in_time(&self) -> u64 {
         self.ok.saturating_sub(self.drained)
@@ -484,7 +486,7 @@ impl ErrorResult {
         }
     }
 
-    /// What the first one said, and how many were the client's.
+    /// Describes the first error, with the number of those that were kvdyno's own doing.
     #[must_use]
     pub fn message(&self) -> String {
         let first = &self.first_message;
@@ -509,7 +511,7 @@ impl WorkerResult {
 }
 
 impl AnomalyResult {
-    /// `start` is when the phase began, on core's clock.
+    /// Converts an anomaly. `start` is the begin of the phase, on core's clock.
     pub(crate) fn new(anomaly: &Anomaly, start: Nanos) -> AnomalyResult {
         AnomalyResult {
             kind: anomaly.kind,
@@ -531,7 +533,7 @@ impl AnomalyResult {
     }
 }
 
-/// Operations a second; `None` if no time passed.
+/// Returns operations a second; `None` if no time passed.
 pub(crate) fn rate(operations: u64, wall_ns: u64) -> Option<f64> {
     finite(operations as f64 / (wall_ns as f64 / 1e9))
 }

@@ -1,18 +1,18 @@
-//! The JSON schema of `result.json`, which `docs/result.schema.json` publishes, and the shapes of core's
-//! types in it: core knows no schemas. Only tests need it, so that nobody else builds the library.
+//! JSON schema of `result.json`, which `docs/result.schema.json` publishes, and the shapes of core's types in it: core
+//! knows no schemas. Only tests need it, so that other builds do without the library.
 
 use schemars::JsonSchema;
 
 use super::RunResult;
 
-/// The schema as the published file holds it.
+/// Returns the schema as the published file holds it.
 pub(super) fn schema() -> String {
     let schema = schemars::schema_for!(RunResult);
     let text = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON");
     text + "\n"
 }
 
-/// The shape of [`Level`] in a result file, for the schema.
+/// Shape of [`Level`] in a result file, for the schema.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "kebab-case")]
 #[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
@@ -22,17 +22,17 @@ pub(super) enum LevelSchema {
     Invalid,
 }
 
-/// The shape of a promise in a result file, for the schema.
+/// Shape of a promise in a result file, for the schema.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
 pub(super) struct PromiseSchema {
-    /// What is promised.
+    /// Name of the promised level.
     level: String,
-    /// Read back from the store itself.
+    /// True if it was read back from the store itself.
     checked: bool,
 }
 
-/// The shape of [`Dataset`] in a result file, for the schema.
+/// Shape of [`Dataset`] in a result file, for the schema.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
 pub(super) struct DatasetSchema {
@@ -44,13 +44,13 @@ pub(super) struct DatasetSchema {
     capacity: u64,
 }
 
-/// The shape of `Tally` in a result file, for the schema.
+/// Shape of `Tally` in a result file, for the schema.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
 pub(super) struct TallySchema {
-    /// Values whose answer came: one for each record, one for each field where fields are written apart.
+    /// Values that were answered: one for each record, one for each field where fields are written apart.
     reads: u64,
-    /// Records whose answer came.
+    /// Records that were answered.
     records: u64,
     bytes_checked: u64,
     judged: u64,
@@ -62,10 +62,10 @@ pub(super) struct TallySchema {
     unexpected_misses: u64,
     wrong_misses: u64,
     other_run: u64,
-    /// Other runs that were proven to write the same records meanwhile, and how many reads found values of theirs.
+    /// Other runs that were proven to write the same records meanwhile, with the number of reads that found their values.
     #[serde(default)]
     other_writers: Vec<OtherWriterSchema>,
-    /// Illegal reads that found what this run itself wrote, or a run that was over.
+    /// Illegal reads that found values of this run itself, or of a run that was over.
     #[serde(default)]
     of_no_other: u64,
     writes_acknowledged: u64,
@@ -77,7 +77,7 @@ pub(super) struct TallySchema {
     not_read_again: u64,
 }
 
-/// The shape of another run in a result file, for the schema.
+/// Shape of another run in a result file, for the schema.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
 struct OtherWriterSchema {
@@ -85,7 +85,7 @@ struct OtherWriterSchema {
     reads: u64,
 }
 
-/// The shape of evidence in a result file, for the schema.
+/// Shape of evidence in a result file, for the schema.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
 pub(super) struct EvidenceSchema {
@@ -94,94 +94,94 @@ pub(super) struct EvidenceSchema {
     claimed: String,
     /// Name of the phase; null where it is about the whole run.
     phase: Option<String>,
-    /// What it is held against; null where the store promises nothing of the kind.
+    /// Fault model of the promise; null where the store promises nothing of the kind.
     promise: Option<FaultModelSchema>,
-    /// What was done to the store.
+    /// Faults that the store was exposed to.
     exposure: ExposureSchema,
-    /// At stake, examined, and as promised.
+    /// Part of the stake that was examined, and as promised.
     kept: u64,
-    /// At stake, examined, and not as promised.
+    /// Part of the stake that was examined, and not as promised.
     violations: Vec<FoundSchema>,
-    /// The same, by something that the promise does not cover.
+    /// Part of the stake that was examined, and not as promised for a reason that the promise does not cover.
     excused: Vec<FoundSchema>,
-    /// At stake, and not examined.
+    /// Part of the stake that was not examined.
     unexamined: Vec<UnexaminedSchema>,
-    /// No part of the stake: written over before it was examined.
+    /// Writes that were overwritten before they were examined: no part of the stake.
     hidden: u64,
-    /// No part of the stake: examined and there, but a copy was never in danger.
+    /// Writes that were examined and there, but a copy of which was never in danger: no part of the stake.
     lit: u64,
-    /// What keeps it from being confirmed, whatever was counted.
+    /// Reasons that bar it from being confirmed, whatever was counted.
     bars: Vec<String>,
-    /// Sum of what was kept, broke, is excused and was not examined.
+    /// Amount at stake: the sum of what was kept, broken, excused and not examined.
     stake: u64,
-    /// How much of the stake was examined.
+    /// Part of the stake that was examined.
     examined: u64,
     /// `confirmed`, `nothing-to-show`, `inconclusive`, `refuted` or `observed`.
     status: String,
-    /// Why it is inconclusive, if it is.
+    /// Reason why it is inconclusive, if it is.
     reason: Option<String>,
-    /// The most that may break all the same; null where nothing was tried.
+    /// Upper bound of the share that may break the claim all the same; null where nothing was tried.
     bound: Option<BoundSchema>,
 }
 
-/// The shape of a fault model, for the schema.
+/// Shape of a fault model, for the schema.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
 pub(super) struct FaultModelSchema {
-    /// The gravest fault: `running`, `process-end` or `power-loss`.
+    /// Gravest fault: `running`, `process-end` or `power-loss`.
     fault: String,
-    /// The copies of a record that it reaches: `all` or `some`.
+    /// Copies of a record that it reaches: `all` or `some`.
     copies: String,
-    /// The disk: `honours-flushes` or `any`.
+    /// Disk: `honours-flushes` or `any`.
     disk: String,
 }
 
-/// The shape of what was done to the store, for the schema.
+/// Shape of an exposure to faults, for the schema.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
 pub(super) struct ExposureSchema {
-    /// Moments at which something was done.
+    /// Number of moments with a fault.
     moments: u64,
-    /// Nodes that hold data; 0 where that is not known.
+    /// Number of nodes that hold data; 0 where that is not known.
     nodes: u64,
     /// Most of them that were dark at one moment.
     together: u64,
-    /// Moments at which anything was in memory or in a disk's cache alone, of cuts of power; null where that is not known of
-    /// all.
+    /// Number of cuts of power, by moment, at which anything was only in memory or in a disk's cache; null where that is
+    /// not known of all.
     with_stake: Option<u64>,
-    /// Moments at which disks lost what they had been handed and had not flushed, of cuts of power; null where that is not
-    /// known of all.
+    /// Number of cuts of power, by moment, at which disks lost what they had been handed and had not flushed; null where
+    /// that is not known of all.
     of_caches: Option<u64>,
 }
 
-/// The shape of what was found, for the schema.
+/// Shape of counted violations, for the schema.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
 pub(super) struct FoundSchema {
     /// `lost`, `corrupt`, `phantom`, `resurrected`, `stale`, `contradiction`, `not-back`, `down` or `missed`.
     what: String,
-    /// How often.
+    /// Number of violations.
     count: u64,
     /// Numbers of the first records.
     records: Vec<u64>,
 }
 
-/// The shape of what was not examined, for the schema.
+/// Shape of an unexamined part of the stake, for the schema.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
 pub(super) struct UnexaminedSchema {
-    /// Why.
+    /// Reason why it was not examined.
     reason: String,
-    /// How much.
+    /// Amount that was not examined.
     count: u64,
 }
 
-/// The shape of a bound, for the schema.
+/// Shape of a bound, for the schema.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used; core does not know schemars")]
 pub(super) struct BoundSchema {
     /// Items or moments that were tried.
     trials: u64,
-    /// Largest share of them that breaks (95 %); what is unexamined counts as broken.
+    /// Largest share of them that breaks (95 %); unexamined ones count as broken.
     share: f64,
 }

@@ -1,38 +1,38 @@
-//! What was done to a phase by hand while it ran.
+//! Actions of manual control on a phase while it ran.
 
 use kvdyno_core::workload::RateChange;
 use serde::{Deserialize, Serialize};
 
-/// Something that somebody at the live page did to a phase, or that is repeated from a run where somebody did.
+/// An action of a person at the live page, or one that is repeated from a run with such an action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SteeredResult {
-    /// What: `rate`, `end` (of the phase), `stop` (of the run), `fault` or `repair` (of the testbed).
+    /// Kind of action: `rate`, `end` (of the phase), `stop` (of the run), `fault` or `repair` (of the testbed).
     pub what: String,
-    /// When it took effect, ns since the phase began; of arrivals at random, about.
+    /// Time at which it took effect, ns since the phase began; approximate for arrivals at random.
     pub at_ns: u64,
     /// Number of the group whose rate was changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<usize>,
-    /// The first operation of that group that fell due at the new rate.
+    /// Number of the first operation of that group that fell due at the new rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_operation: Option<u64>,
-    /// The new rate, requests a second.
+    /// New rate, requests a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// What was done to the testbed, and to which of its nodes: `kill redis-1`.
+    /// Action on the testbed, with the nodes that it hit: `kill redis-1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done: Option<String>,
-    /// It was planned, for the run repeats another.
+    /// True if it was planned, because the run repeats another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeated: bool,
-    /// Some worker heard of a change of this phase too late to make it with that operation.
+    /// True if some worker received the change too late to make it with that operation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
 }
 
 impl SteeredResult {
-    /// Nothing but what was done, and when.
+    /// Makes an action with its kind and time only.
     #[must_use]
     pub fn new(what: &str, at_ns: u64) -> SteeredResult {
         SteeredResult {
@@ -47,7 +47,7 @@ impl SteeredResult {
         }
     }
 
-    /// A change of a group's rate.
+    /// Makes a change of a group's rate.
     #[must_use]
     pub fn of_rate(group: usize, change: RateChange, at_ns: u64) -> SteeredResult {
         SteeredResult {
@@ -58,20 +58,20 @@ impl SteeredResult {
         }
     }
 
-    /// Something that was done to the testbed, as words tell it.
+    /// Makes an action on the testbed, described in words.
     #[must_use]
     pub fn of_testbed(what: &str, done: &str, at_ns: u64) -> SteeredResult {
         SteeredResult { done: Some(done.to_owned()), ..SteeredResult::new(what, at_ns) }
     }
 
-    /// The change of a group's rate that it is, if it is one.
+    /// Returns the group and the change of its rate, if the action is one.
     #[must_use]
     pub fn change(&self) -> Option<(usize, RateChange)> {
         let change = RateChange { from: self.from_operation?, rate: self.rate? };
         Some((self.group?, change))
     }
 
-    /// In words.
+    /// Describes the action in words.
     #[must_use]
     pub fn text(&self) -> String {
         if let Some((_, change)) = self.change() {

@@ -1,4 +1,4 @@
-//! Results keep to their published schema, and take plans and verdicts as core makes them.
+//! Tests that results conform to their published schema, and take plans and verdicts as core makes them.
 
 use super::*;
 use crate::sample;
@@ -83,7 +83,7 @@ fn builtin_plan() -> Plan {
     suite.plan(&kvdyno_core::suite::Overrides::default()).unwrap()
 }
 
-/// What the version before this one wrote: a phase with a fault on a testbed, and a load by agents.
+/// Reads results of the version before this one: a phase with a fault on a testbed, and a load by agents.
 #[test]
 fn results_of_the_last_version_are_read() {
     let read = |name: &str| {

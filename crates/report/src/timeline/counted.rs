@@ -1,14 +1,14 @@
-//! What is counted by name over time, such as errors by class: a line for each name that occurs.
+//! Counts by name over time, such as errors by class: a line for each name that occurs.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Counts of each name in each slot; a line may be shorter than the slots are many.
+/// Counts of each name in each slot; a line may be shorter than the number of slots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Counted(BTreeMap<String, Vec<u64>>);
 
 impl Counted {
-    /// Counts so many more in a slot.
+    /// Adds a count to a slot.
     pub(crate) fn add(&mut self, name: &str, slot: usize, count: u64) {
         if !self.0.contains_key(name) {
             self.0.insert(name.to_owned(), Vec::new());
@@ -18,7 +18,7 @@ impl Counted {
         line[slot] = line[slot].saturating_add(count);
     }
 
-    /// Merges so many neighbours each.
+    /// Merges each group of `factor` neighbours.
     pub(crate) fn thin(&mut self, factor: usize) {
         let sum = |counts: &[u64]| counts.iter().fold(0_u64, |sum, n| sum.saturating_add(*n));
         for line in self.0.values_mut() {
@@ -26,19 +26,19 @@ impl Counted {
         }
     }
 
-    /// The counts of some slots; names of which they have none are left out.
+    /// Returns the counts of some slots; names without any count there are left out.
     pub(crate) fn part(&self, slots: Range<usize>) -> Counted {
         let lines =
             self.lines(slots.start, slots.end).filter(|(_, line)| line.iter().any(|n| *n > 0));
         Counted(lines.map(|(name, line)| (name.to_owned(), line)).collect())
     }
 
-    /// How many names there are.
+    /// Returns the number of names.
     pub(crate) fn names(&self) -> usize {
         self.0.len()
     }
 
-    /// Each name with its counts of the slots from `from` to `to`.
+    /// Returns each name with its counts of the slots from `from` to before `to`.
     pub(crate) fn lines(&self, from: usize, to: usize) -> impl Iterator<Item = (&str, Vec<u64>)> {
         self.0.iter().map(move |(name, line)| {
             let count = |slot: usize| line.get(slot).copied().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! The timeline of a phase that goes on: points of 1, 10, 60 and 600 intervals, each from merged histograms, as
-//! percentiles cannot be merged. Shown is the finest of them whose points a chart can hold; of a stretch of the phase a
+//! Timeline of a phase that goes on: points of 1, 10, 60 and 600 intervals, each from merged histograms, since
+//! percentiles cannot be merged. The finest level whose points fit on a chart is shown; for a stretch of the phase a
 //! finer one may be.
 
 use std::collections::BTreeMap;
@@ -14,19 +14,19 @@ use crate::result::add;
 
 /// Most points that are shown.
 const MOST: usize = 1_500;
-/// Points of a level that is finer than what is shown that are kept, the latest; up to twice as many are in memory. With
+/// Most points that are kept of a level finer than the shown one, the latest; up to twice as many are in memory. With
 /// five kinds of operation each takes about 1 kB: 10 MB a level.
 const KEPT: usize = 5_000;
-/// Points of the level before that make one of each level: 1, 10, 60 and 600 intervals.
+/// Number of points of the level before that make one point of each level: 1, 10, 60 and 600 intervals.
 const EVERY: [u32; 4] = [1, 10, 6, 10];
 
 /// A timeline that grows.
 #[derive(Debug, Default)]
 pub(crate) struct Growing {
     levels: [Level; EVERY.len()],
-    /// The level that is shown; of those before it the latest points are kept.
+    /// Level that is shown; only the latest points of the levels before it are kept.
     shown: usize,
-    /// A get has found something, or another kind has succeeded.
+    /// True once a get has found something, or another kind has succeeded.
     has_hits: bool,
 }
 
@@ -39,14 +39,14 @@ struct Level {
 /// Intervals that will make a point.
 #[derive(Debug, Default)]
 struct Gathered {
-    /// Points of the level before.
+    /// Number of points of the level before.
     held: u32,
     slot: Slot,
     troubles: Troubles,
     kinds: BTreeMap<String, GatheredKind>,
 }
 
-/// Of one kind. Its latencies are none of the point's yet.
+/// Figures of one kind. Its latencies are not yet in the point.
 #[derive(Debug, Default)]
 struct GatheredKind {
     point: Point,
@@ -55,13 +55,13 @@ struct GatheredKind {
 }
 
 impl Growing {
-    /// What is shown.
+    /// Returns the timeline that is shown.
     pub(crate) fn shown(&self) -> &PhaseTimeline {
         &self.levels[self.shown].timeline
     }
 
-    /// The points that overlap a stretch, seconds since the phase began: the finest that reach so far back and that a
-    /// chart can hold.
+    /// Returns the points that overlap a stretch, in seconds since the phase began: the finest that reach so far back and
+    /// that fit on a chart.
     pub(crate) fn stretch(&self, stretch: &Range<f64>) -> PhaseTimeline {
         let finer = self.levels[..self.shown].iter().map(|level| &level.timeline);
         let mut parts = finer.filter_map(|timeline| {
@@ -87,7 +87,7 @@ impl Growing {
         }
     }
 
-    /// Nothing more comes: what is gathered is shown.
+    /// Ends the timeline: no more intervals come, and all that are gathered are shown.
     pub(crate) fn end(&mut self) {
         self.pass_on(Gathered::default(), true);
     }
@@ -150,7 +150,7 @@ impl Gathered {
 
 impl GatheredKind {
     fn add_measure(&mut self, measure: &KindMeasure, has_hits: bool) {
-        // Gets that find nothing are told apart, unless there is nothing else.
+        // Gets that find nothing are told apart, unless there are no others.
         let missed = if has_hits { measure.ok - measure.found() } else { 0 };
         let drained = if has_hits { measure.drained.found_nothing } else { 0 };
         let (service, response) = match has_hits {
@@ -191,14 +191,14 @@ impl GatheredKind {
 }
 
 impl PhaseTimeline {
-    /// The points that overlap a stretch, seconds since the phase began.
+    /// Returns the range of points that overlap a stretch, in seconds since the phase began.
     fn within(&self, stretch: &Range<f64>) -> Range<usize> {
         let first =
             self.slots.partition_point(|slot| slot.start_s + slot.length_s <= stretch.start);
         first..self.slots.partition_point(|slot| slot.start_s < stretch.end).max(first)
     }
 
-    /// Some of its points.
+    /// Returns some of its points.
     fn part(&self, points: Range<usize>) -> PhaseTimeline {
         let heat = points.start.min(self.heat.len())..points.end.min(self.heat.len());
         let kinds = self.kinds.iter();
@@ -258,7 +258,7 @@ mod tests {
         Interval { index, start, end: start + SECOND, series, ..Interval::default() }
     }
 
-    /// An operation every 20 s, of which one in 50 takes a thousand times as long.
+    /// Makes up a timeline with an operation every 20 s, of which one in 50 takes a thousand times as long.
     fn grown(seconds: u32) -> Growing {
         let mut growing = Growing::default();
         for second in 0..seconds {

@@ -1,14 +1,14 @@
-//! How many operations took how long, in cells of a heat map: ten for each power of ten.
+//! Counts of operations by latency, in cells of a heat map: ten for each power of ten.
 
 use hdrhistogram::Histogram;
 
 /// Cells for each power of ten.
 const CELLS_PER_DECADE: f64 = 10.0;
 
-/// The latencies of a stretch of time: operations in each cell. Cell `n` begins at 10^(n/10) ns.
+/// Latencies of a stretch of time: number of operations in each cell. Cell `n` begins at 10^(n/10) ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Heat {
-    /// The first cell that has an operation.
+    /// Number of the first cell that has an operation.
     first: usize,
     counts: Vec<u64>,
 }
@@ -23,7 +23,7 @@ impl Heat {
         heat
     }
 
-    /// Several stretches together.
+    /// Adds up several stretches.
     pub(crate) fn sum(all: &[Heat]) -> Heat {
         let mut sum = Heat::default();
         for heat in all {
@@ -34,7 +34,7 @@ impl Heat {
         sum
     }
 
-    /// The first cell, then the operations in it and in each that follows; empty if there is none.
+    /// Returns the number of the first cell, then the operations in it and in each that follows; empty if there are none.
     pub(crate) fn column(&self) -> Vec<u64> {
         match self.counts.is_empty() {
             true => Vec::new(),

@@ -1,4 +1,4 @@
-//! The table of requirements against stores: on the terminal, as Markdown and as a page.
+//! Table of requirements against stores: on the terminal, as Markdown and as a page.
 
 use askama::Template;
 use kvdyno_core::redact::plain_lines;
@@ -7,7 +7,7 @@ use super::{Column, RequirementStatus};
 use crate::terminal::Style;
 use crate::terminal::layout::{harmless, printable};
 
-/// Requirements down, stores across; the reasons below.
+/// Formats the table for the terminal: requirements down, stores across; the reasons below.
 #[must_use]
 pub fn terminal(title: &str, columns: &[Column], style: Style) -> String {
     let rows = columns.first().map_or(0, |column| column.cells.len());
@@ -46,7 +46,7 @@ pub fn terminal(title: &str, columns: &[Column], style: Style) -> String {
     text
 }
 
-/// The same as Markdown.
+/// Formats the same table as Markdown.
 #[must_use]
 pub fn markdown(title: &str, columns: &[Column]) -> String {
     let escaped = crate::markdown::escaped;
@@ -92,10 +92,10 @@ impl Page<'_> {
     }
 }
 
-/// The same as a page that works offline.
+/// Renders the same table as a page that works offline.
 ///
 /// # Errors
-/// If the template cannot be filled in.
+/// `askama::Error` if the template cannot be filled in.
 pub fn html(title: &str, columns: &[Column]) -> Result<String, askama::Error> {
     let rows = 0..columns.first().map_or(0, |column| column.cells.len());
     let style = crate::html::page_style();

@@ -1,4 +1,4 @@
-//! Cells follow from what runs show: each requirement met, not met and not shown.
+//! Tests that cells follow from runs: each requirement met, not met and not shown.
 
 use super::*;
 use crate::result::{FaultResult, StoreRun, TestbedResult};
@@ -22,7 +22,7 @@ fn required() -> Requirements {
     Requirements::parse("r.toml", REQUIRED).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A run in which nothing went wrong: a phase of gets under each name, read back in the end.
+/// Makes up a run in which nothing went wrong: a phase of gets under each name, read back in the end.
 fn run() -> StoreRun {
     let mut run = sample::two_stores().runs.remove(0);
     let good = run.phases.remove(0);

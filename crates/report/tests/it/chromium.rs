@@ -1,5 +1,5 @@
-//! The report in a real browser: every chart is drawn, nothing is written to the console, nothing
-//! is asked of the network. `cargo test -p kvdyno-report --features server-tests`.
+//! Tests of the report in a real browser: every chart is drawn, nothing is written to the console, nothing is requested
+//! from the network. `cargo test -p kvdyno-report --features server-tests`.
 
 use std::path::Path;
 
@@ -62,7 +62,7 @@ fn every_chart_is_drawn_without_an_error_or_a_request() {
     for chart in all {
         assert!(seen.iter().any(|id| id == chart), "{chart} is not among {seen:?}");
     }
-    // A store has its colour in every chart, as the style sheet says it.
+    // A store has its colour in every chart, as the style sheet defines it.
     let strokes = "(() => { const all = {};
         for (const line of document.querySelectorAll('.chart .u-legend .u-series')) {
           const marker = line.querySelector('.u-marker');
@@ -76,7 +76,7 @@ fn every_chart_is_drawn_without_an_error_or_a_request() {
     let one = |colours: &serde_json::Value| colours.as_array().is_some_and(|all| all.len() == 1);
     assert!(of_stores.len() == 2 && of_stores.iter().all(one), "{strokes}");
     assert_ne!(of_stores[0], of_stores[1]);
-    // By keyboard: a line is hidden by its name in the legend.
+    // With the keyboard, a line is hidden by its name in the legend.
     let hidden = "(() => { const name = document.querySelector('#service .u-legend .u-series th[role=button]');
         name.focus();
         name.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
@@ -102,7 +102,7 @@ fn it_fits_a_telephone_the_dark_and_paper() {
     browser.ask(tab, "Emulation.setEmulatedMedia", dark);
     assert_ne!(browser.look(tab, ground), light);
     assert_drawn(browser, tab);
-    // The charts of a page that is printed are light, and twice as large, so that they are sharp.
+    // The charts of a printed page are light, and twice as large, so that they are sharp.
     let printed = "(async () => { dispatchEvent(new Event('beforeprint'));
         await null;
         const width = document.querySelector('#service canvas').width;

@@ -1,5 +1,5 @@
-//! `intervals.hlog` in the hands of the public tools: PyPI's `hdrhistogram` reads it and comes to
-//! the same totals. `cargo test -p kvdyno-report --features server-tests`.
+//! Test of `intervals.hlog` with the public tools: PyPI's `hdrhistogram` reads it and gets the same totals.
+//! `cargo test -p kvdyno-report --features server-tests`.
 
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Every test of this crate that needs no process of its own, as one program: each program is linked by itself, and
-//! tests of one program share servers.
+//! All tests of this crate that need no process of their own, as one program: each program is linked by itself, and tests
+//! of one program share servers.
 
 #[cfg(feature = "server-tests")]
 mod browser;

@@ -1,4 +1,4 @@
-//! Recoveries that are known, because throughput was made up: 1,000 operations a second, with noise by a seed.
+//! Recoveries that are known beforehand, because throughput was made up: 1,000 operations a second, with noise by a seed.
 
 use kvdyno_core::workload::Random;
 
@@ -11,16 +11,16 @@ const WINDOW: usize = 10 * SECOND_SLOTS;
 /// Seconds that are watched.
 const WATCHED: usize = 30;
 
-/// What is found.
+/// Recovery that was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Found {
     Undecided,
     Never,
-    /// After so many seconds.
+    /// Seconds until recovery.
     After(f64),
 }
 
-/// Scatter of a slot, and how much of it the next slot has, too.
+/// Scatter of a slot, and the share of it that the next slot has, too.
 #[derive(Clone, Copy, Debug)]
 struct Noise {
     scatter: f64,
@@ -46,8 +46,8 @@ fn noisy(slots: usize, noise: Noise, seed: u64) -> Vec<f64> {
     (0..slots).map(|_| slot()).collect()
 }
 
-/// A closed load for some seconds until a fault and then [`WATCHED`]; `before` and `after` say what share of the usual
-/// succeeds, by the seconds since the begin and since the fault.
+/// A closed load for some seconds until a fault and then [`WATCHED`]; `before` and `after` give the share of the usual
+/// operations that succeeds, by the seconds since the begin and since the fault.
 struct Load<'a> {
     seconds: usize,
     before: &'a dyn Fn(f64) -> f64,
@@ -84,7 +84,7 @@ impl Load<'_> {
         }
     }
 
-    /// What is found with a hundred seeds.
+    /// Finds recoveries with a hundred seeds.
     fn hundred(&self, noise: Noise) -> Vec<(Found, usize)> {
         (0..100).map(|seed| self.found(noise, seed)).collect()
     }
@@ -94,7 +94,7 @@ fn usual(_: f64) -> f64 {
     1.0
 }
 
-/// How many are recovered between two times, of those that are decided; seconds.
+/// Returns the share of decided cases that are recovered between two times, in seconds.
 fn share_within(found: &[(Found, usize)], from: f64, to: f64) -> f64 {
     let decided = found.iter().filter(|(found, _)| *found != Found::Undecided).count();
     let within = |found: &Found| matches!(found, Found::After(at) if (from..=to).contains(at));
@@ -149,7 +149,7 @@ fn gaps_that_came_before_are_no_fault() {
     let outage = |at: f64| if at < 2.0 { 0.0 } else { gaps(at) };
     let found = Load { seconds: 30, before: &gaps, after: &outage }.hundred(NOISES[1]);
     assert!(share_within(&found, 2.0, 2.6) >= 0.95, "{found:?}");
-    // Nine seconds have too few of them to tell how many come in ten.
+    // Nine seconds have too few gaps to tell how many come in ten.
     let found = Load { seconds: 9, before: &gaps, after: &gaps }.found(NOISES[1], 1);
     assert_eq!(found.0, Found::Undecided);
 }
@@ -176,7 +176,7 @@ fn a_backlog_that_is_worked_off_hides_no_outage() {
         let found = Load { seconds: 9, before: &usual, after: &overshoot }.hundred(noise);
         assert!(share_within(&found, 2.0, 2.0) >= 0.95, "{noise:?}: {found:?}");
     }
-    // Nor does a stall before the fault, with what it left.
+    // Nor does a stall before the fault, with the backlog that it left.
     let stall = |at: f64| match at {
         at if (5.0..6.0).contains(&at) => 0.0,
         at if (6.0..7.0).contains(&at) => 2.0,

@@ -1,4 +1,4 @@
-//! Made-up runs for what holds of any run.
+//! Made-up runs for the properties of any run.
 
 use kvdyno_core::ground::random::mix64;
 use kvdyno_core::store::{Durability, Promise};
@@ -11,7 +11,7 @@ use crate::result::{
     ProbeResult, ShareRecovery, SideAccount, StoreRun, ThroughputRecovery, Undecided, WriteAccount,
 };
 
-/// Made-up runs of some phases, from a seed: faults, repairs, accounts, tallies and searches of every kind.
+/// Random made-up runs of some phases, from a seed: faults, repairs, accounts, tallies and searches of every kind.
 pub(crate) struct Draws(u64);
 
 impl Draws {

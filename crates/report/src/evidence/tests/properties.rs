@@ -1,4 +1,4 @@
-//! What holds of the evidence of any run.
+//! Properties of the evidence of any run.
 
 use kvdyno_core::evidence::{Claimed, EvidenceStatus, ViolationKind};
 
@@ -65,7 +65,7 @@ fn in_any_run_more_that_is_lost_makes_nothing_better_and_less_that_was_read_conf
                 assert_ne!(of(&worse), EvidenceStatus::Confirmed, "{claimed:?}: {run:?}");
                 assert_ne!(of(&blind), EvidenceStatus::Confirmed, "{claimed:?}: {run:?}");
             }
-            // What was gone before a fault is no doing of it; of the run as a whole it stays gone.
+            // Losses from before a fault are not blamed on it; for the run as a whole they stay losses.
             if status == EvidenceStatus::Refuted && claimed == Claimed::NothingLost {
                 assert_eq!(of(&worse), EvidenceStatus::Refuted, "{run:?}");
             }
@@ -91,7 +91,7 @@ fn in_any_run_less_that_a_search_has_seen_confirms_nothing() {
     }
 }
 
-/// What the result holds says the same as what test cases and exit codes are made of, after it was written and read, too.
+/// Evidence in the result equals that behind test cases and exit codes, also after it was written and read.
 #[test]
 fn of_any_run_the_result_holds_what_is_judged() {
     for (_, run) in made_up(300) {

@@ -1,6 +1,5 @@
-//! What explains that throughput or latency left their level. That something went on at the same time
-//! explains nothing: it must have gone on more than usual, and be large enough. Else it is unexplained, and
-//! said so.
+//! Explanations for throughput or latency that left their level. An event at the same time is no explanation by itself:
+//! it must have gone on more than usual, and be large enough. Else the result says that the excursion is unexplained.
 
 use kvdyno_core::measure::{LEAST_GAP, Nanos, Offspring, Sample, TimelinePoint};
 
@@ -8,30 +7,30 @@ use super::{EventResult, ExcursionResult, Known, gathered, is_named, named_event
 use crate::result::fault::moments;
 use kvdyno_core::ground::numbers::grouped;
 
-/// How long before something what caused it may have been over, ns: intervals are seconds.
+/// Longest time between the end of a cause and its effect, ns: intervals are seconds.
 const SHORTLY_BEFORE: u64 = 2_000_000_000;
-/// What explains a dip accounts for this share of what is missing, at the least.
+/// Least share of the missing throughput that an explanation of a dip must account for.
 const ENOUGH: f64 = 0.5;
-/// Something that goes on this many times as much as in the rest of the phase goes on more than usual.
+/// Multiple of its share in the rest of the phase from which on an event goes on more than usual.
 const MORE: f64 = 2.0;
-/// A 99th percentile moves where one request in a hundred is hit.
+/// Share of the requests that must be hit to move a 99th percentile.
 const ONE_IN_A_HUNDRED: f64 = 0.01;
 /// Steal beyond the usual that may move a 99th percentile, as a share of all processors' time.
 const STEAL: f64 = 0.05;
-/// Processors' time of which a share of steal may be told, ns: a hundred ticks of the system's clock.
+/// Least processors' time of which a share of steal can be told, ns: a hundred ticks of the system's clock.
 const TICKED: f64 = 1e9;
-/// A helper process that worked less than this share of a processor held nobody up.
+/// Least share of a processor that a helper process must have used to slow down others.
 const WORKED: f64 = 0.05;
-/// Something of a moment counts as if it had lasted so long, ns: servers are looked at ten times a second.
+/// Length by which a momentary event counts, ns: servers are sampled ten times a second.
 const MOMENT: u64 = 100_000_000;
 
-/// All that may explain something in a phase.
+/// All possible explanations in a phase.
 pub(super) struct Witnesses<'a> {
     pub known: &'a Known<'a>,
-    /// What servers and engines did; all of it.
+    /// Other work of servers and engines; all of it.
     pub events: &'a [EventResult],
     pub points: &'a [&'a TimelinePoint],
-    /// The phase's begin.
+    /// Begin of the phase, on core's clock.
     pub start: Nanos,
 }
 
@@ -56,7 +55,7 @@ impl Window {
     }
 }
 
-/// Sums within a stretch and in the rest of the phase: of a part, and of what it is a part of.
+/// Sums within a stretch and in the rest of the phase: of a part, and of the whole that it is a part of.
 #[derive(Default)]
 struct Shares {
     within: [f64; 2],
@@ -84,7 +83,7 @@ impl Shares {
 }
 
 impl Witnesses<'_> {
-    /// What explains a stretch, what weighs most first; a phrase each, without a stop.
+    /// Lists the explanations of a stretch, weightiest first; a phrase each, without a stop.
     pub(super) fn beside(&self, stretch: &ExcursionResult) -> Vec<String> {
         let mut found = Vec::new();
         found.extend(self.standstill(stretch));
@@ -95,7 +94,7 @@ impl Witnesses<'_> {
         found
     }
 
-    /// Kvdyno itself stood still for so much of it.
+    /// Explains a stretch by a standstill of kvdyno itself, if it lasted long enough.
     fn standstill(&self, stretch: &ExcursionResult) -> Option<String> {
         let at = |ns: u64| self.start.saturating_add(ns);
         let still = self.known.stalls.between(at(stretch.from_ns), at(stretch.to_ns));
@@ -117,7 +116,7 @@ impl Witnesses<'_> {
         .collect()
     }
 
-    /// Operations failed, and more of them than usual.
+    /// Explains a stretch by failed operations, if there were more of them than usual.
     fn failures(&self, stretch: &ExcursionResult) -> Option<String> {
         let since = |at: Nanos| at.saturating_sub(self.start);
         let mut shares = Shares::default();
@@ -129,7 +128,7 @@ impl Witnesses<'_> {
         more.then(|| format!("{} failed operations", grouped(shares.within[0])))
     }
 
-    /// Work of servers and engines that went on more than usual.
+    /// Explains a stretch by work of servers and engines that went on more than usual.
     fn work(&self, stretch: &ExcursionResult) -> Vec<String> {
         let window = shortly_before(stretch);
         let near = self.events.iter().filter(|event| window.touches(event.from_ns, event.to_ns));
@@ -140,14 +139,14 @@ impl Witnesses<'_> {
         gathered(explains).iter().map(EventResult::text).collect()
     }
 
-    /// The processes that these events are, where nothing is known of them but a name.
+    /// Returns the processes behind these events, if only their names are known.
     fn helpers(&self, what: &str) -> Vec<&Offspring> {
         let children = self.known.resources.into_iter().flat_map(|found| &found.offspring);
         let unnamed = children.filter(|child| !is_named(child));
         unnamed.filter(|child| named_event(child, self.known.nodes) == what).collect()
     }
 
-    /// They had more of a processor than in the rest of the phase, and enough to matter.
+    /// Returns true if the processes used more of a processor than in the rest of the phase, and enough to matter.
     fn worked_more(&self, helpers: &[&Offspring], stretch: &ExcursionResult) -> bool {
         let worked = |from: u64, to: u64| -> f64 {
             let (from, to) = (self.start.saturating_add(from), self.start.saturating_add(to));
@@ -162,7 +161,7 @@ impl Witnesses<'_> {
         shares.within() >= WORKED && shares.more_than_usual()
     }
 
-    /// The share of the time that it went on is larger than in the rest of the phase.
+    /// Returns true if the work went on for a larger share of the time than in the rest of the phase.
     fn went_on_more(&self, what: &str, window: Window) -> bool {
         let lasted = |within: Window| -> u64 {
             let alike = self.events.iter().filter(|event| event.what == what);
@@ -181,7 +180,7 @@ impl Witnesses<'_> {
         Window { from: 0, to: self.points.last().map_or(0, |last| last.interval.end - self.start) }
     }
 
-    /// Other virtual machines took more than usual, and enough for what is missing.
+    /// Explains a stretch by steal, if other virtual machines took more than usual, and enough for what is missing.
     fn steal(&self, stretch: &ExcursionResult) -> Option<String> {
         let since = |sample: &Sample| sample.at.saturating_sub(self.start);
         let mut shares = Shares::default();
@@ -204,7 +203,7 @@ fn of_throughput(stretch: &ExcursionResult) -> bool {
     stretch.what == "throughput"
 }
 
-/// The share of a stretch, or of the machine in it, that something must have taken to explain it.
+/// Returns the share of a stretch, or of the machine in it, that an event must have taken to explain it.
 fn least_share(stretch: &ExcursionResult) -> f64 {
     match of_throughput(stretch) {
         true => (1.0 - stretch.level) * ENOUGH,

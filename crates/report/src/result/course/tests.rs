@@ -1,4 +1,4 @@
-//! Courses that are made up, so that what happened in them is known.
+//! Courses that are made up, so that their events are known.
 
 use kvdyno_core::measure::{MachineTimes, ProcessCounters, Sample, Stretch, TimelineBuilder};
 
@@ -57,7 +57,7 @@ fn a_quiet_phase_has_no_excursion() {
     assert_eq!((course.settled_ns, course.never_settled, course.trend), (Some(0), false, 0.0));
 }
 
-/// One request in each second interval: the slowest is no 99th percentile of anything.
+/// There is one request in every second interval: the slowest is not a 99th percentile of anything.
 #[test]
 fn a_few_slow_requests_are_no_excursion() {
     let mut rare = timeline(&[1; 60], |_| 0);
@@ -67,7 +67,7 @@ fn a_few_slow_requests_are_no_excursion() {
     }
     let course = CourseResult::of(&rare, true, NOTHING).unwrap();
     assert_eq!((course.excursions, course.trend, course.never_settled), (vec![], 0.0, false));
-    // What is told of several intervals together is told of all of them.
+    // A value of several intervals together is a value of all of them.
     let mut pooled = timeline(&[100; 200], |_| 0);
     for (index, point) in pooled.points.iter_mut().enumerate() {
         let p99 = if (100..120).contains(&index) { 900_000 } else { 100_000 + jitter(index) };
@@ -152,7 +152,7 @@ fn sample(second: u64, steal_ms: u64) -> Sample {
     }
 }
 
-/// What is said beside each dip of a phase, which stands at `level` of a hundred in these seconds.
+/// Returns the explanations of each dip of a phase, whose throughput is `level` of a hundred in these seconds.
 fn beside(dips: &[usize], level: u64, known: Known<'_>) -> Vec<Vec<String>> {
     let mut rates = rates();
     dips.iter().for_each(|at| rates[*at] = rates[*at] * level / 100);
@@ -183,7 +183,7 @@ fn faults_and_steal_explain_and_the_rest_stays_unexplained() {
     assert!(beside[2].is_empty(), "{beside:?}");
 }
 
-/// 6 % of the processors' time is not two thirds of the throughput, nor is what is always stolen.
+/// 6 % of the processors' time does not explain two thirds of the throughput, nor does time that is always stolen.
 #[test]
 fn steal_explains_only_what_it_is_large_enough_for() {
     let told = |samples: Vec<Sample>| {
@@ -194,7 +194,7 @@ fn steal_explains_only_what_it_is_large_enough_for() {
     assert!(told(little).is_empty());
     let always = (0..=60).map(|second| sample(second, second * 700)).collect();
     assert!(told(always).is_empty());
-    // Half a tick's worth of samples says nothing, whatever its share.
+    // Half a tick's worth of samples tells nothing, whatever its share.
     let at = |ms: u64, steal| Sample { at: START + ms * SECOND / 1_000, ..sample(0, steal) };
     assert!(told(vec![at(0, 0), at(30_500, 0), at(30_510, 10), at(60_000, 10)]).is_empty());
 }
@@ -254,7 +254,7 @@ fn a_dip_while_kvdyno_itself_stood_still_is_explained_by_that() {
         beside(&[30], 20, Known { stalls: &stalls, ..NOTHING })[0].clone()
     };
     assert_eq!(told(vec![gap(30_100, 800)]), ["a standstill of kvdyno itself of 0.8 s"]);
-    // Too short for four fifths of the throughput, or at another time.
+    // The gap is too short for four fifths of the throughput, or at another time.
     assert!(told(vec![gap(30_100, 200), gap(50_000, 900)]).is_empty());
 }
 
@@ -276,7 +276,8 @@ fn open_arrivals_settle_by_their_latency() {
     assert!((10 * SECOND..=20 * SECOND).contains(&settled), "{course:?}");
 }
 
-/// 20 intervals of a second in which 1,000 fall due; `completed` and the backlog of each.
+/// Makes up 20 intervals of a second in which 1,000 requests fall due; `told` gives the completed requests and the
+/// backlog of each.
 fn intervals(told: impl Fn(usize) -> (u64, u64)) -> TimelineBuilder {
     let mut builder = TimelineBuilder::new(START, true);
     for index in 0..20 {
@@ -327,7 +328,7 @@ fn the_drain_makes_no_level_of_the_last_interval() {
 #[test]
 fn refusals_are_no_throughput() {
     let mut timeline = timeline(&rates(), |_| 100);
-    // As fast as ever, and nothing succeeds.
+    // Operations end as fast as ever, and none succeeds.
     for point in &mut timeline.points[30..35] {
         point.interval.failed = point.interval.completed;
     }

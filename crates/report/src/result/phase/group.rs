@@ -1,4 +1,4 @@
-//! What a result says of a client group: what it was asked to do.
+//! Client groups in a result: the load that they were asked to send.
 
 use kvdyno_core::workload::{GroupPlan, Kind, SizeModel};
 use serde::{Deserialize, Serialize};
@@ -15,11 +15,11 @@ pub struct GroupResult {
     pub clients: u32,
     /// Clients that share a connection.
     pub pipeline: u32,
-    /// Requests have a due time of their own.
+    /// True if requests have a due time of their own.
     pub open: bool,
-    /// Requests a second asked for; `None` for closed arrivals and rates that change.
+    /// Rate that was asked for, requests a second; `None` for closed arrivals and rates that change.
     pub rate: Option<f64>,
-    /// Rates that change: how, as a suite writes it.
+    /// Curve of a rate that changes, as a suite writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve: Option<String>,
     /// Seed of the value sizes, where they have one of their own.
@@ -32,7 +32,7 @@ impl GroupResult {
             SizeModel::JavaUniform { seed, .. } => Some(seed),
             _ => plan.values.seed.and_then(|seed| i64::try_from(seed).ok()),
         };
-        // What only reads or deletes has no sizes of values.
+        // Operations that only read or delete have no sizes of values.
         let puts = |&(kind, _): &(Kind, u16)| !kind.read_only() && kind != Kind::Delete;
         GroupResult {
             name: plan.name.clone(),

@@ -1,5 +1,5 @@
-//! Gets that found a record and gets that did not, told apart. A miss is sooner answered than a hit, so
-//! rates and latencies are of what found something, unless nothing did.
+//! Gets that found a record, apart from those that did not. A miss is answered sooner than a hit, so rates and latencies
+//! are of gets that found something, unless none did.
 
 use kvdyno_core::measure::Drained;
 use kvdyno_core::workload::Kind;
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{PhaseResult, SeriesResult, rate};
 
-/// Gets that ended after the phase, and are in no rate.
+/// Gets that ended after the phase, and count in no rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DrainedGets {
-    /// Those that found nothing.
+    /// Number of gets that found nothing.
     pub found_nothing: u64,
     /// Records that they found.
     pub hits: u64,
@@ -30,32 +30,32 @@ impl DrainedGets {
 }
 
 impl SeriesResult {
-    /// Operations that succeeded, without gets that found nothing.
+    /// Returns the number of operations that succeeded, without gets that found nothing.
     #[must_use]
     pub fn found(&self) -> u64 {
         self.ok.saturating_sub(self.found_nothing())
     }
 
-    /// Gets that succeeded and found nothing; a batch of gets if all of its records were missed. Other
-    /// operations have none.
+    /// Returns the number of gets that succeeded and found nothing; a batch of gets counts if all of its records were
+    /// missed. Other operations have none.
     #[must_use]
     pub fn found_nothing(&self) -> u64 {
         self.missed_service.as_ref().map_or(0, |latency| latency.count)
     }
 
-    /// As [`SeriesResult::found`], of what ended before the phase did: what its rate is made of.
+    /// Returns the part of [`SeriesResult::found`] that ended before the phase did, from which its rate is computed.
     #[must_use]
     pub fn found_in_time(&self) -> u64 {
         self.in_time().saturating_sub(self.found_nothing_in_time())
     }
 
-    /// As [`SeriesResult::found_nothing`], of what ended before the phase did.
+    /// Returns the part of [`SeriesResult::found_nothing`] that ended before the phase did.
     #[must_use]
     pub fn found_nothing_in_time(&self) -> u64 {
         self.found_nothing().saturating_sub(self.drained_gets.found_nothing)
     }
 
-    /// Records that gets found, and that they did not find; none of other operations.
+    /// Returns the records that gets found, and those that they did not find; none for other operations.
     #[must_use]
     pub fn hits_and_misses(&self) -> (u64, u64) {
         match self.kind.gets() {
@@ -64,13 +64,13 @@ impl SeriesResult {
         }
     }
 
-    /// Share of the records asked for by gets that they found; `None` if there was none.
+    /// Returns the share of the records asked for by gets that they found; `None` if they asked for none.
     #[must_use]
     pub fn hit_ratio(&self) -> Option<f64> {
         ratio(self.hits_and_misses())
     }
 
-    /// Sets the rates, all of them, from the counts.
+    /// Computes all rates from the counts.
     pub(super) fn set_rates(&mut self, wall_ns: u64) {
         let (hits, misses) = self.hits_and_misses();
         let DrainedGets { hits: late_hits, misses: late_misses, .. } = self.drained_gets;
@@ -83,19 +83,19 @@ impl SeriesResult {
 }
 
 impl PhaseResult {
-    /// Operations that succeeded, without gets that found nothing.
+    /// Returns the number of operations that succeeded, without gets that found nothing.
     #[must_use]
     pub fn found(&self) -> u64 {
         self.series.iter().fold(0, |sum, series| sum.saturating_add(series.found()))
     }
 
-    /// Its gets found nothing, and it did nothing else: they are all that it measured.
+    /// Returns true if the phase had nothing but gets that found nothing: then they are all that it measured.
     #[must_use]
     pub fn only_misses(&self) -> bool {
         self.found() == 0 && self.ok() > 0
     }
 
-    /// Operations that succeeded a second, without gets that found nothing, unless they are all there is.
+    /// Returns the operations that succeeded, a second, without gets that found nothing, unless there are no others.
     #[must_use]
     pub fn found_rate(&self) -> Option<f64> {
         let counted = match self.only_misses() {
@@ -106,7 +106,7 @@ impl PhaseResult {
         rate(count, self.wall_ns)
     }
 
-    /// Records that gets found, and that they did not find.
+    /// Returns the records that gets found, and those that they did not find.
     #[must_use]
     pub fn hits_and_misses(&self) -> (u64, u64) {
         let all = self.series.iter().map(SeriesResult::hits_and_misses);
@@ -115,7 +115,7 @@ impl PhaseResult {
         })
     }
 
-    /// Share of the records asked for by gets that they found; `None` if there was none.
+    /// Returns the share of the records asked for by gets that they found; `None` if they asked for none.
     #[must_use]
     pub fn hit_ratio(&self) -> Option<f64> {
         ratio(self.hits_and_misses())

@@ -1,4 +1,4 @@
-//! A real browser, asked and told through a pipe (Chromium's own protocol): what a page shows, logs and requests.
+//! A real browser, driven through a pipe (Chromium's own protocol), which tells what a page shows, logs and requests.
 
 // Each program of tests uses a part.
 #![allow(dead_code)]
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// How long the browser may take for anything.
+/// Longest time that the browser may take for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A browser without a window.
@@ -65,9 +65,9 @@ impl Browser {
         Browser { process, input, messages, asked: 0, heard: Vec::new(), _profile: profile }
     }
 
-    /// A page of this size that shows nothing yet, and whose log and requests are kept.
+    /// Opens an empty page of this size, and keeps its log and requests.
     pub fn tab(&mut self, width: u32, height: u32) -> Tab {
-        // A window of its own: what another tab hides draws nothing.
+        // The tab has a window of its own: a hidden tab draws nothing.
         let window = json!({ "url": "about:blank", "newWindow": true });
         let target = self.call(None, "Target.createTarget", window);
         let to = json!({ "targetId": target["targetId"], "flatten": true });
@@ -101,7 +101,7 @@ impl Browser {
         }
     }
 
-    /// The value of an expression on the page.
+    /// Returns the value of an expression on the page.
     pub fn look(&mut self, tab: &Tab, expression: &str) -> Value {
         let asked =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
@@ -114,12 +114,12 @@ impl Browser {
         }
     }
 
-    /// Asks the browser something about the page.
+    /// Sends a command about the page to the browser.
     pub fn ask(&mut self, tab: &Tab, method: &str, parameters: Value) -> Value {
         self.call(Some(tab), method, parameters)
     }
 
-    /// What the page logged, threw, or requested from anywhere but `own`.
+    /// Lists what the page logged or threw, and its requests to any place but `own`.
     pub fn troubles(&mut self, tab: &Tab, own: &str) -> Vec<String> {
         let heard: Vec<Value> = self.messages.try_iter().collect();
         self.heard.extend(heard);
@@ -165,8 +165,8 @@ impl Drop for Browser {
     }
 }
 
-/// On the page: each chart that is shown, by its id, with the numbers of its points and of the dots in colour on its
-/// canvas.
+/// Expression on the page that lists each chart that is shown, by its id, with the numbers of its points and of the dots
+/// in colour on its canvas.
 pub const SHOWN_CHARTS: &str = "Object.fromEntries([...document.querySelectorAll('figure [data-points]')]
     .filter((chart) => chart.offsetParent)
     .map((chart) => {
@@ -183,7 +183,7 @@ pub const SHOWN_CHARTS: &str = "Object.fromEntries([...document.querySelectorAll
       return [chart.id, [+chart.dataset.points, seen]];
     }))";
 
-/// Every chart that is shown has data and something in colour on it; gives their ids.
+/// Asserts that every chart that is shown has data and something in colour on it; returns their ids.
 pub fn assert_drawn(browser: &mut Browser, tab: &Tab) -> Vec<String> {
     let charts = browser.look(tab, SHOWN_CHARTS);
     let charts = charts.as_object().expect("charts");

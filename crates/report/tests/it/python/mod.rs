@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The interpreter that has these packages (`name==version`). Each set is installed once; two programs of tests that run
-/// at a time need sets that differ.
+/// Returns the interpreter that has these packages (`name==version`). Each set is installed once; two programs of tests
+/// that run at the same time need sets that differ.
 pub fn python_with(packages: &[&str]) -> PathBuf {
     let name: String = packages.join("-").replace("==", "-");
     let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-venv"));

@@ -1,7 +1,7 @@
-//! A made-up run for tests, recorded by the same types that a real one is: two stores, a fill, a
-//! mix with errors and a stall, and an open arrival with a backlog.
+//! A made-up run for tests, recorded by the same types as a real one: two stores, a fill, a mix with errors and a stall,
+//! and an open arrival with a backlog.
 
-// Each program of tests uses a part.
+// Each program of tests uses only a part of it.
 #![allow(dead_code, unused_imports)]
 
 mod story;
@@ -39,21 +39,21 @@ const SECOND: Nanos = 1_000_000_000;
 /// A phase with its timeline.
 #[derive(Debug)]
 pub struct Recording {
-    /// What was planned.
+    /// Plan of the phase.
     pub plan: PhasePlan,
-    /// What was measured.
+    /// Measurements of the phase.
     pub measure: PhaseMeasure,
-    /// The timeline with its histograms.
+    /// Intervals with their histograms.
     pub intervals: Vec<Interval>,
 }
 
-/// When the made-up run began.
+/// Returns the begin of the made-up run.
 #[must_use]
 pub fn started() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_772_366_400)
 }
 
-/// A whole result.
+/// Makes a whole result.
 #[must_use]
 pub fn two_stores() -> RunResult {
     let run = |store: usize| {
@@ -106,7 +106,7 @@ pub fn two_stores() -> RunResult {
     }
 }
 
-/// The run that confirmed a rate: its figures are those of the phase with open arrivals.
+/// Makes the probe that confirmed a rate: its figures are those of the phase with open arrivals.
 #[must_use]
 pub fn confirmation(rate: f64) -> ProbeResult {
     ProbeResult {
@@ -118,7 +118,7 @@ pub fn confirmation(rate: f64) -> ProbeResult {
     }
 }
 
-/// What a search found: a sweep over four numbers of clients, three rates, the law.
+/// Makes the result of a search: a sweep over four numbers of clients, three rates, the law.
 #[must_use]
 pub fn capacity() -> CapacityResult {
     let probe = |clients, asked: Option<f64>, rate, seen: Option<&str>| ProbeResult {
@@ -171,7 +171,7 @@ fn outcome(recording: Recording) -> PhaseOutcome {
     PhaseOutcome { resources: Some(resources), ..outcome }
 }
 
-/// [`two_stores`], written to a folder as a run writes it.
+/// Makes [`two_stores`], and writes it to a folder as a run writes it.
 ///
 /// # Panics
 /// If the folder cannot be written.
@@ -182,7 +182,7 @@ pub fn written(path: &Path) -> RunResult {
     two_stores()
 }
 
-/// A testbed of one node, whose strings are `word`.
+/// Makes a testbed of one node, whose strings are `word`.
 #[must_use]
 pub fn testbed(word: &str) -> TestbedResult {
     let pair = || vec![(word.to_owned(), word.to_owned())];
@@ -207,7 +207,7 @@ pub fn testbed(word: &str) -> TestbedResult {
     }
 }
 
-/// A reason for suspicion.
+/// Makes a reason for suspicion.
 #[must_use]
 pub fn reason(figure: f64, threshold: f64) -> Reason {
     Reason {
@@ -223,7 +223,7 @@ pub fn reason(figure: f64, threshold: f64) -> Reason {
     }
 }
 
-/// The first row of the oldest published run.
+/// Returns the first row of the oldest published run.
 #[must_use]
 pub fn published() -> Published {
     Published {
@@ -264,7 +264,7 @@ fn dataset() -> Dataset {
     Dataset { id: 7, session: 1, key, fields: 1, capacity: 10_000 }
 }
 
-/// The phases of a store.
+/// Makes the phases of a store.
 #[must_use]
 pub fn recordings(store: usize) -> Vec<Recording> {
     let base = [3_000.0, 5_000.0][store];
@@ -292,7 +292,7 @@ pub fn recordings(store: usize) -> Vec<Recording> {
         .collect()
 }
 
-/// What a made-up phase looks like.
+/// Shape of a made-up phase.
 struct Shape {
     kinds: &'static [(Kind, u64)],
     base: f64,
@@ -309,7 +309,7 @@ impl Default for Shape {
     }
 }
 
-/// Intervals of a made-up phase.
+/// Number of intervals of a made-up phase.
 const INTERVALS: u32 = 12;
 
 impl Shape {
@@ -368,7 +368,8 @@ impl Shape {
         }
     }
 
-    /// As many time-outs as failures of its kinds; from the second half on a wrong read each, and open arrivals are late.
+    /// Returns as many time-outs as failures of its kinds; from the second half on also one wrong read each, and open
+    /// arrivals are late.
     fn troubles(&self, index: u32) -> Troubles {
         let is_told = self.failures > 0 && self.stall != Some(index);
         let failed = self.failures * self.kinds.len() as u64;
@@ -519,7 +520,7 @@ fn plan(index: u16, name: &str, label: &str, shape: &Shape) -> PhasePlan {
     }
 }
 
-/// What a phase took from the machine.
+/// Makes a summary of the resources that a phase used.
 #[must_use]
 pub fn resource_summary() -> ResourceSummary {
     let own = ProcessUse {
@@ -544,7 +545,7 @@ pub fn resource_summary() -> ResourceSummary {
     }
 }
 
-/// Knuth's 64-bit linear congruence (MMIX); enough for made-up latencies.
+/// Knuth's 64-bit linear congruential generator (MMIX); good enough for made-up latencies.
 struct Random(u64);
 
 impl Random {
@@ -555,7 +556,7 @@ impl Random {
     }
 }
 
-/// The gets of phase `number` of the first store's run missed a quarter of what they asked for.
+/// Changes the gets of phase `number` of the first store's run, so that a quarter of what they asked for was missed.
 pub fn with_misses(result: &mut RunResult, number: usize) {
     let phase = &mut result.runs[0].phases[number];
     let wall = phase.wall_ns as f64 / 1e9;
@@ -577,5 +578,5 @@ pub fn with_misses(result: &mut RunResult, number: usize) {
     }
 }
 
-/// How long a miss of [`with_misses`] takes, ns: less than any hit of a sample.
+/// Latency of a miss of [`with_misses`], ns: less than any hit of a sample.
 pub const MISS: Nanos = 77;

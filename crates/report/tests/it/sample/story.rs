@@ -1,4 +1,4 @@
-//! What the made-up run tells while it lasts.
+//! Events of the made-up run.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::{ORIGIN, Recording, SECOND, outcome, recordings, two_stores};
 use kvdyno_report::events::{Event, LoadEnded, PhaseBegan, StoreEnded, used};
 use kvdyno_report::result::{RunResult, Status, StoreRun};
 
-/// What a run tells whose result is [`two_stores`].
+/// Returns the events of the run whose result is [`two_stores`].
 #[must_use]
 pub fn events() -> Vec<Event> {
     let RunResult { ended, status, runs, .. } = two_stores();
@@ -61,8 +61,8 @@ fn events_of(recording: Recording, run: usize, store: &str) -> Vec<Event> {
     events
 }
 
-/// Four samples, one a second, of a server that keeps half a processor busy, grows by a MiB a second
-/// and writes 1,000 bytes in each.
+/// Makes four samples, one a second, of a server that keeps half a processor busy, grows by a MiB a second and writes
+/// 1,000 bytes in each.
 fn samples(start: Nanos) -> Vec<Sample> {
     let at = |second: u64| ProcessCounters {
         user: Duration::from_millis(500 * second),

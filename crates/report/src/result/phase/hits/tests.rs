@@ -1,4 +1,4 @@
-//! Gets that missed stand apart in every way of showing a result, and flatter no figure of the others.
+//! Gets that missed are shown apart in every form of a result, and improve no figure of the others.
 
 use crate::compare::Samples;
 use crate::lines::{LatencyUnit, report_lines};
@@ -11,7 +11,7 @@ use kvdyno_core::measure::latency_histogram;
 use kvdyno_core::verdict::Condition;
 use kvdyno_core::workload::Kind;
 
-/// A mix of gets and updates whose gets missed a quarter.
+/// Phase with a mix of gets and updates, a quarter of whose gets missed.
 const MIXED: usize = 1;
 
 fn missed() -> RunResult {
@@ -103,7 +103,7 @@ fn conditions_are_about_hits_unless_misses_are_asked_for() {
     }
 }
 
-/// As of gets of what was deleted, on purpose: what there is is shown.
+/// In a phase that reads deleted records on purpose, the misses are shown.
 #[test]
 fn a_phase_of_nothing_but_misses_shows_them() {
     let mut result = sample::two_stores();
@@ -122,7 +122,7 @@ fn a_phase_of_nothing_but_misses_shows_them() {
     assert!(asked.why.contains("no get found a record; `(misses)` asks for"), "{}", asked.why);
 }
 
-/// Comparisons rest on hits, interval by interval or not.
+/// Comparisons use hits, with intervals or without.
 #[test]
 fn comparisons_are_of_hits() {
     let folder = tempfile::tempdir().unwrap();
@@ -135,7 +135,7 @@ fn comparisons_are_of_hits() {
     assert!(shortest.unwrap() > sample::MISS, "{shortest:?}");
 }
 
-/// A histogram that is broken is found when a result is read, these too.
+/// A broken histogram is found when a result is read, also one of misses.
 #[test]
 fn broken_histograms_of_misses_are_found() {
     let mut result = missed();
