@@ -40,7 +40,7 @@ pub enum Claimed {
     NoDowntime,
     /// A search confirmed a rate that meets its conditions.
     MetObjective,
-    /// What a search found is the limit of the store, and not of what loads it.
+    /// The rate that a search found is the limit of the store, and not of its clients.
     OwnLimit,
     /// A condition of a suite's claim, in one phase.
     Condition,

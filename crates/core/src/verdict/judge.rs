@@ -17,8 +17,8 @@ use crate::workload::{GroupPlan, Kind, PhasePlan};
 
 /// Lag that is ignored, ns: a timer's own wake-up takes as long.
 const LAG_IGNORED: u64 = 100_000;
-/// Least share of the processors' time that other programs take where threads wait for them: the system itself takes as much,
-/// and threads then wait for each other.
+/// Least share of the processors' time that other programs must take for threads to have waited for them. The system
+/// itself takes as much; below it threads waited for each other.
 const LEAST_OTHERS: f64 = 0.02;
 /// Share of failed operations beyond which idle clients are explained: they waited between attempts.
 const BACK_OFF_EXPLAINS: f64 = 0.001;

@@ -69,8 +69,8 @@ impl ReasonRecord {
         ReasonRecord { cause, ..self }
     }
 
-    /// Returns the worst level whose bound the figure has crossed, with that bound; `None` if the figure is good, which is then
-    /// no reason at all.
+    /// Returns the worst level whose bound the figure has crossed, with that bound; `None` if the figure is good: then
+    /// it is no reason at all.
     #[must_use]
     pub fn crossed(&self) -> Option<(Level, f64)> {
         self.bounds.crossed_by(self.figure)
