@@ -1,5 +1,5 @@
-//! Evidence: what a run has to say for and against one claim, in numbers, and the one function that makes its
-//! status. Whoever tells a claim in words, colours it or ends a process by it reads this value; nobody judges again.
+//! Evidence: what a run has to say for and against one claim, in numbers, and the one function that makes its status.
+//! All code that tells a claim in words, colours it or ends a process by it reads this value and does not judge again.
 
 mod status;
 #[cfg(test)]
@@ -11,13 +11,13 @@ use crate::ground::share_bound::largest_share;
 
 pub use status::{EvidenceStatus, Reason};
 
-/// Most examples of a violation that are kept.
+/// Highest number of examples of a violation that are kept.
 pub const EXAMPLES_MOST: usize = 10;
-/// Of what did not break the bound tells how much may break all the same, so surely.
+/// Certainty of the bound, which tells how much may break although no more was seen to.
 pub const SURE: f64 = 0.95;
-/// More broken items than these are bounded by an approximation from above.
+/// Number of broken items up to which the bound is exact; of more it is an approximation from above.
 const EXACT_MOST: u64 = 1_000;
-/// The normal quantile that belongs to [`SURE`], one-sided.
+/// Normal quantile that belongs to [`SURE`], one-sided.
 const QUANTILE: f64 = 1.645;
 
 /// Something that can be claimed of a run.
@@ -40,14 +40,14 @@ pub enum Claimed {
     NoDowntime,
     /// A search confirmed a rate that meets its conditions.
     MetObjective,
-    /// What a search found is the limit of the store, and not of what loads it.
+    /// The rate that a search found is the limit of the store, and not of its clients.
     OwnLimit,
     /// A condition of a suite's claim, in one phase.
     Condition,
 }
 
 impl Claimed {
-    /// Share of the stake that may be left unexamined. Of losses a single one matters.
+    /// Returns the share of the stake that may be left unexamined. It is 0 of losses: a single one matters.
     #[must_use]
     pub fn tolerance(self) -> f64 {
         match self {
@@ -56,106 +56,106 @@ impl Claimed {
         }
     }
 
-    /// Returns true if somebody asked for it by what they ran, rather than that each run implies it.
+    /// Returns true if the user asked for the claim; other claims come with every run.
     #[must_use]
     pub fn is_asked(self) -> bool {
         matches!(self, Claimed::MetObjective | Claimed::Condition)
     }
 }
 
-/// The gravest fault that a promise covers, or that was done.
+/// Gravest fault that a promise covers, or that was done.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultClass {
-    /// None that ends a process.
+    /// No fault that ends a process.
     #[default]
     Running,
-    /// Processes end; what they handed to their system stays.
+    /// Processes end; data that they handed to their system stays.
     ProcessEnd,
-    /// Power is cut; what was not flushed is gone.
+    /// Power is cut; data that was not flushed is gone.
     PowerLoss,
 }
 
-/// The copies of a record that a fault may reach at one moment.
+/// Copies of a record that a fault may reach at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopiesReached {
-    /// All of them, so that none stays lit.
+    /// All copies, so that none stays lit.
     #[default]
     All,
-    /// Some; others stay lit.
+    /// Some copies; others stay lit.
     Some,
 }
 
-/// The disk that a promise supposes.
+/// Disk that a promise supposes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Disk {
-    /// It keeps what it says that it has flushed.
+    /// A disk that keeps the data which it says that it has flushed.
     #[default]
     HonoursFlushes,
-    /// Any: nothing is asked of it.
+    /// Any disk: the promise supposes nothing of it.
     Any,
 }
 
-/// A promise: against which faults, on which copies, with which disk.
+/// Fault model of a promise: the faults that it covers, the copies that they reach, and the disk that it supposes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultModel {
-    /// The gravest fault.
+    /// Gravest fault.
     pub fault: FaultClass,
-    /// The copies of a record that it reaches.
+    /// Copies of a record that it reaches.
     pub copies: CopiesReached,
-    /// The disk.
+    /// Disk that is supposed.
     pub disk: Disk,
 }
 
-/// A fault that was done to the store.
+/// Faults that were done to the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exposure {
-    /// Moments at which something was done.
+    /// Number of moments at which a fault was done.
     pub moments: u64,
-    /// Nodes that hold data; 0 where that is not known.
+    /// Number of nodes that hold data; 0 where that is not known.
     pub nodes: u64,
-    /// Most of them that were dark at one moment.
+    /// Highest number of them that were dark at one moment.
     pub together: u64,
-    /// Moments at which anything was in memory or in a disk's cache alone, of cuts of power; `None` where that is not known
-    /// of all.
+    /// Number of cuts of power at which some data was in memory or in a disk's cache alone; `None` where that is not
+    /// known of all.
     #[serde(default)]
     pub with_stake: Option<u64>,
-    /// Moments at which disks lost what they had been handed and had not flushed, of cuts of power; at the others they kept
-    /// it. `None` where that is not known of all.
+    /// Number of cuts of power at which disks lost the data that they had been handed and had not flushed; at the
+    /// others they kept it. `None` where that is not known of all.
     #[serde(default)]
     pub of_caches: Option<u64>,
-    /// Acknowledged writes that came since all records were read back before the phases of these moments; `None` where that
-    /// is not known of all.
+    /// Number of acknowledged writes that came since all records were read back before the phases of these moments;
+    /// `None` where that is not known of all.
     #[serde(default)]
     pub fresh: Option<u64>,
 }
 
 impl Exposure {
-    /// Returns true if at some moment no copy of any record was left. Where copies lie is not known, so this takes all
-    /// nodes; where nodes are not known, one that was dark is all there is to go by.
+    /// Returns true if at some moment no copy of any record was left. The places of copies are not known, so this needs
+    /// all nodes to be dark; where the nodes are not known, one dark node is enough.
     #[must_use]
     pub fn leaves_no_copy(&self) -> bool {
         self.moments > 0 && self.together > 0 && self.together >= self.nodes
     }
 }
 
-/// A way in which a promise is broken.
+/// Kind of a violation: a way in which a promise is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ViolationKind {
     /// An acknowledged write is gone.
     Lost,
-    /// Bytes that nobody wrote.
+    /// A read found bytes that nobody wrote.
     Corrupt,
-    /// A version that was never sent, or whose write surely failed.
+    /// A read found a version that was never sent, or whose write surely failed.
     Phantom,
     /// An acknowledged delete was undone.
     Resurrected,
-    /// Something older than the store may return.
+    /// A read found something older than the store may return.
     Stale,
     /// A history that no order explains.
     Contradiction,
@@ -167,10 +167,10 @@ pub enum ViolationKind {
     Missed,
 }
 
-/// A count of violations, with the first examples.
+/// Count of violations of one kind, with the first examples.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountedViolation {
-    /// What.
+    /// Kind of the violations.
     pub what: ViolationKind,
     /// Number of violations.
     pub count: u64,
@@ -179,61 +179,61 @@ pub struct CountedViolation {
     pub records: Vec<u64>,
 }
 
-/// A part of the stake that was not examined, and why.
+/// Part of the stake that was not examined, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unexamined {
-    /// Why.
+    /// Reason for which it was not examined.
     pub reason: Reason,
-    /// How much.
+    /// Size of the part.
     pub count: u64,
 }
 
-/// The most that may break although no more was seen to.
+/// Bound of the share that may break although no more was seen to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
-    /// Items or moments that were tried.
+    /// Number of items or moments that were tried.
     pub trials: u64,
-    /// Largest share of them that breaks, with certainty [`SURE`]; what is unexamined counts as broken.
+    /// Largest share of them that breaks, with certainty [`SURE`]; unexamined ones count as broken.
     pub share: f64,
 }
 
-/// What a run has to say of one claim. What was at stake is the sum of its parts (kept, broken, excused, unexamined), so
-/// that no part can be larger than the whole: what is lost is a part of the stake.
+/// Evidence of a run for and against one claim. The stake is the sum of its parts (kept, broken, excused, unexamined),
+/// so that no part can be larger than the whole: lost items are a part of the stake, too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The claim.
+    /// Claim that it is about.
     pub claimed: Claimed,
     /// Name of the phase; `None` where it is about the whole run.
     pub phase: Option<String>,
-    /// The promise that it is held against; `None` where the store promises nothing of the kind.
+    /// Promise that it is held against; `None` where the store promises nothing of the kind.
     pub promise: Option<FaultModel>,
-    /// The fault that was done to the store.
+    /// Faults that were done to the store.
     #[serde(default)]
     pub exposure: Exposure,
-    /// At stake, examined, and as promised.
+    /// Part of the stake that was examined and is as promised.
     pub kept: u64,
-    /// At stake, examined, and not as promised.
+    /// Part of the stake that was examined and is not as promised.
     #[serde(default)]
     pub violations: Vec<CountedViolation>,
-    /// The same, by something that the promise does not cover.
+    /// Part of the stake that was examined and is not as promised, by something that the promise does not cover.
     #[serde(default)]
     pub excused: Vec<CountedViolation>,
-    /// At stake, and not examined.
+    /// Part of the stake that was not examined.
     #[serde(default)]
     pub unexamined: Vec<Unexamined>,
-    /// No part of the stake: written over before it was examined.
+    /// Number of items that were written over before they were examined; no part of the stake.
     #[serde(default)]
     pub hidden: u64,
-    /// No part of the stake: examined and there, but a copy was never in danger.
+    /// Number of items that were examined and there, but of which a copy was never in danger; no part of the stake.
     #[serde(default)]
     pub lit: u64,
-    /// The reasons that keep it from being confirmed, whatever was counted.
+    /// Reasons that keep the claim from being confirmed, whatever was counted.
     #[serde(default)]
     pub bars: Vec<Reason>,
 }
 
 impl Evidence {
-    /// Evidence of nothing so far, held against a promise.
+    /// Creates evidence with nothing counted so far, held against a promise.
     #[must_use]
     pub fn of(claimed: Claimed, phase: Option<&str>, promise: Option<FaultModel>) -> Evidence {
         Evidence {
@@ -251,9 +251,9 @@ impl Evidence {
         }
     }
 
-    /// Evidence of a condition that was asked of so much, `stake`: `holds` says whether what was measured meets it, if that
-    /// can be told, and each of `doubts` keeps it from being shown. Of a measurement that is not to be believed a figure
-    /// that is too bad says as little as a good one.
+    /// Creates evidence of a condition with this stake. `holds` says if the figure meets it, `None` if that cannot be
+    /// told; each of `doubts` keeps the claim from being confirmed. If the measurement is not to be believed, a figure
+    /// that is too bad says as little as a good one, so it is excused.
     #[must_use]
     pub fn of_condition(
         phase: Option<&str>,
@@ -273,13 +273,12 @@ impl Evidence {
         evidence
     }
 
-    /// Adds what breaks the promise; `records` are the first ones.
+    /// Adds violations of the promise; `records` are the first ones.
     pub fn violate(&mut self, what: ViolationKind, count: u64, records: &[u64]) {
         add(&mut self.violations, what, count, records);
     }
 
-    /// Adds what would break the promise if it were not for something that the promise does not cover. The claim is open
-    /// for that reason.
+    /// Adds violations by something that the promise does not cover. The claim is open for that reason.
     pub fn excuse(&mut self, reason: Reason, what: ViolationKind, count: u64, records: &[u64]) {
         if count > 0 {
             add(&mut self.excused, what, count, records);
@@ -287,21 +286,21 @@ impl Evidence {
         }
     }
 
-    /// Adds what was at stake and not examined.
+    /// Adds a part of the stake that was not examined.
     pub fn leave(&mut self, reason: Reason, count: u64) {
         if count > 0 {
             self.unexamined.push(Unexamined { reason, count });
         }
     }
 
-    /// Adds what keeps it from being confirmed.
+    /// Adds a reason that keeps the claim from being confirmed.
     pub fn bar(&mut self, reason: Reason) {
         if !self.bars.contains(&reason) {
             self.bars.push(reason);
         }
     }
 
-    /// Takes what was kept to be the rest of this stake.
+    /// Sets the kept part to the rest of this stake.
     pub fn keep_rest_of(&mut self, stake: u64) {
         self.kept = 0;
         self.kept = stake.saturating_sub(self.stake());
@@ -331,7 +330,7 @@ impl Evidence {
         sum(&self.violations)
     }
 
-    /// Returns how often this was found, whether it breaks the promise or is excused.
+    /// Returns how many violations of this kind were found, excused ones included.
     #[must_use]
     pub fn found(&self, what: ViolationKind) -> u64 {
         let all = self.violations.iter().chain(&self.excused);
@@ -339,8 +338,8 @@ impl Evidence {
             .fold(0, |sum: u64, found| sum.saturating_add(found.count))
     }
 
-    /// Returns the most that may break all the same: of moments where something was done, else of the stake. `None` where
-    /// nothing was tried.
+    /// Returns the bound of the share that may break all the same: of moments where a fault was done, else of the
+    /// stake. `None` where nothing was tried.
     #[must_use]
     pub fn bound(&self) -> Option<Bound> {
         let broken = self.violated().saturating_add(self.left());

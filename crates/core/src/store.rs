@@ -1,4 +1,4 @@
-//! What a store must be able to do to be put on the dynamometer.
+//! The store contract: what a driver implements.
 //!
 //! A driver author implements two traits: [`Store`] (how to connect, what is promised) and
 //! [`Client`] (one request slot). The rule that keeps every verdict right is Jepsen's: answer `Ok`
@@ -32,10 +32,10 @@ pub use threading::{Threading, ThreadingOf};
 pub use transfer::{FieldSpan, Put, Reading, Row, Rows, Value};
 pub use work::{Work, end_of_log};
 
-/// The answer to one wire request.
+/// Answer to one wire request.
 pub type Answer<T> = Result<T, RequestError>;
 
-/// Which operation of the run a request belongs to; `sim:` logs it with each imperfection.
+/// Operation of the run to which a request belongs; `sim:` logs it with each imperfection.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -48,15 +48,15 @@ pub struct OperationId {
     pub id: u64,
 }
 
-/// A system under test: how to reach it, what it promises, and where its records are. No method has a
-/// default: one that nobody thought about would state what is not so.
+/// System under test: how to reach it, what it promises, and where its records are. No method has a default: a
+/// default that a driver's author overlooked would state something untrue.
 pub trait Store: Sized + Send + Sync + 'static {
-    /// One request slot of this store.
+    /// Request slot of this store.
     type Client: Client;
-    /// What moves the bytes of a connection's clients; [`NoTransport`] where calls do it themselves.
+    /// Transport that moves the bytes of a connection's clients; [`NoTransport`] where calls do it themselves.
     type Transport: Transport + Unpin;
 
-    /// Whether a client is an OS thread of its own or one of many on a worker's runtime.
+    /// Threading of the clients: each is an OS thread of its own, or one of many on a worker's runtime.
     const THREADING: ThreadingOf<Self>;
 
     /// Asks the store what it is and what it promises; reads promises back where it can be asked.
@@ -75,51 +75,53 @@ pub trait Store: Sized + Send + Sync + 'static {
         slots: usize,
     ) -> impl Future<Output = Answer<Connection<Self::Client, Self::Transport>>>;
 
-    /// The folder on this machine in which the store keeps its data, where it does so itself.
+    /// Returns the folder on this machine in which the store keeps its data, where it does so itself.
     fn folder(&self) -> Option<&Path>;
 
-    /// What the driver noticed since this was last asked, which is at the end of each phase, when
-    /// the clients are done. It may ask the servers, within the time that a request may take; what
-    /// cannot be told then is left out.
+    /// Returns the figures that the driver noticed since the last call. It is called at the end of each phase,
+    /// when the clients are done. It may ask the servers, within the time that a request may take; figures that
+    /// cannot be told then are left out.
     fn figures(&self) -> impl Future<Output = Vec<Figure>>;
 
-    /// The same store, read at each stronger level that it has, with what that is called; the strongest
-    /// first, none where this one reads so already. Records are read back at the first one that is
-    /// answered. Of a store with another [behind](Store::behind) it, that one's levels.
+    /// Returns the same store, read at each stronger level that it has, with the level's name; the strongest
+    /// first, none where this one reads so already. Records are read back at the first level that is answered.
+    /// A store with another [behind](Store::behind) it returns the levels of that one.
     fn stronger(&self) -> Vec<(BoxedStore, String)>;
 
-    /// The store that has the records for good, where this one stands in front of it and may answer
-    /// without asking it. What became of writes is asked of that one.
+    /// Returns the store that has the records for good, where this one stands in front of it and may answer
+    /// without asking it. The fate of writes is asked of that one.
     fn behind(&self) -> Option<BoxedStore>;
 
-    /// How to read each copy of the records by itself, as things are now: asked when records are about
-    /// to be read back.
+    /// Returns how to read each copy of the records by itself, as things are now. It is called when records are
+    /// about to be read back.
     ///
     /// # Errors
     /// A [`RequestError`] if the servers cannot be asked where the copies are.
     fn copies(&self) -> impl Future<Output = Answer<Copies<BoxedStore>>>;
 
-    /// A server (`host:port`) has joined while clients go on. A store whose clients decide themselves
-    /// which server has a record moves there what is that server's now, and refuses requests meanwhile.
+    /// Takes in a server (`host:port`) that has joined while clients go on. A store whose clients decide
+    /// themselves which server has a record moves the records to it that are now its own, and refuses requests
+    /// meanwhile.
     ///
     /// # Errors
-    /// A [`RequestError`] if records could not be moved: some may lie where nobody looks for them.
+    /// A [`RequestError`] if records could not be moved: some may lie where no client looks for them.
     fn join(&self, server: &str) -> impl Future<Output = Answer<Joined>>;
 
-    /// How many of the records at `keys` a server (`host:port`) that has joined has by now, as it says
+    /// Returns how many of the records at `keys` a server (`host:port`) that has joined has by now, as it says
     /// itself or as clients are sent to it.
     ///
     /// # Errors
     /// A [`RequestError`] if that cannot be told, or not by this driver.
     fn held_by(&self, server: &str, keys: &[Vec<u8>]) -> impl Future<Output = Answer<u64>>;
 
-    /// What an engine in this process did beside answering requests, as far as that ended since a
-    /// moment. Asked at the end of each phase.
+    /// Returns the work that an engine in this process did beside answering requests, as far as it ended since
+    /// a moment. It is called at the end of each phase.
     fn work_since(&self, moment: SystemTime) -> Vec<Work>;
 }
 
-/// What a [`Store`] in this process that keeps each record once says of copies and servers. It is written
-/// into the store's `impl`, and is no default: it is not so of a store that is made of others.
+/// Implements the methods about copies and servers of a [`Store`] in this process that keeps each record once.
+/// The store's `impl` calls this macro; it is no default, because it would be untrue of a store that is made of
+/// others.
 #[macro_export]
 macro_rules! kept_once_in_this_process {
     () => {
@@ -148,8 +150,9 @@ macro_rules! kept_once_in_this_process {
     };
 }
 
-/// What a [`Store`] says whose driver notices nothing that the load does not see, and whose engine is not known
-/// to do anything beside answering. It is written into the store's `impl`, and is no default.
+/// Implements the methods about figures and work of a [`Store`] whose driver notices nothing that the load does
+/// not see, and whose engine is not known to do anything beside answering. The store's `impl` calls this macro;
+/// it is no default.
 #[macro_export]
 macro_rules! notices_nothing {
     () => {
@@ -163,29 +166,29 @@ macro_rules! notices_nothing {
     };
 }
 
-/// A connection as [`Store::connect`] opens it.
+/// Connection, as [`Store::connect`] opens it.
 #[derive(Debug)]
 pub struct Connection<C, T> {
-    /// Its request slots, as many as were asked for.
+    /// Request slots of the connection, as many as were asked for.
     pub clients: Vec<C>,
-    /// Moves the bytes of all of them.
+    /// Transport that moves the bytes of all of them.
     pub transport: T,
 }
 
 impl<C> Connection<C, NoTransport> {
-    /// A connection of one client whose calls do all there is to do.
+    /// Creates a connection of one client whose calls need no transport.
     pub fn direct(client: C) -> Self {
         Connection { clients: vec![client], transport: NoTransport }
     }
 }
 
-/// Moves the bytes of all clients of a connection. The load polls each client, then the transport:
-/// so the requests of all slots leave in one write. A client's future therefore only queues its
+/// Transport that moves the bytes of all clients of a connection. The load polls each client, then the
+/// transport, so that the requests of all slots leave in one write. A client's future therefore only queues its
 /// request and waits for its answer.
 pub trait Transport {
-    /// Writes what is queued, reads what has come, hands answers to the clients' slots. `true` if
-    /// an answer (or a lost connection) was handed over, so that clients must be polled again;
-    /// `false` if there is nothing to do until the waker in `context` is called.
+    /// Writes the queued requests, reads what has come, and hands answers to the clients' slots. Returns `true`
+    /// if an answer (or a lost connection) was handed over, so that clients must be polled again; `false` if
+    /// there is nothing to do until the waker in `context` is called.
     fn poll(&mut self, context: &mut Context<'_>) -> bool;
 }
 
@@ -195,7 +198,7 @@ impl<T: Transport> Transport for &mut T {
     }
 }
 
-/// For stores whose calls answer at once or wait by themselves.
+/// Transport of stores whose calls answer at once or wait by themselves.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTransport;
 
@@ -206,14 +209,14 @@ impl Transport for NoTransport {
     }
 }
 
-/// One request slot: at most one request in flight.
+/// Request slot: at most one request in flight.
 ///
-/// Latency is taken by the caller around each method, so a method does what the wire asks and
-/// nothing else. After an answer that lost the connection the next call makes one attempt to
-/// connect again; waiting between attempts is the caller's task.
+/// The caller takes the latency around each method, so a method does what the wire asks and nothing else. After
+/// an answer that lost the connection the next call makes one attempt to connect again; waiting between
+/// attempts is the caller's task.
 ///
-/// What a request of one record is lent (`'a`), it is lent until its answer, so that a driver may give
-/// a future of its own as it is; `async fn` with lifetimes left out does as well.
+/// A request of one record borrows its arguments (`'a`) until its answer, so that a driver may return a future
+/// of its own as it is; an `async fn` without lifetimes does as well.
 pub trait Client {
     /// Reads the record at `key` into `into` (cleared by the caller). `Ok(true)` if it exists.
     ///
@@ -234,14 +237,14 @@ pub trait Client {
     /// Deletes the record at `key`. `Ok(true)` if there was one.
     ///
     /// # Errors
-    /// As [`Client::put`].
+    /// Those of [`Client::put`].
     fn delete<'a>(&'a mut self, key: &'a [u8]) -> impl Future<Output = Answer<bool>>;
 
     /// Reads up to `count` records in key order, from the first key at or after `from`.
     /// Called only if [`Capabilities::scan`].
     ///
     /// # Errors
-    /// As [`Client::get`].
+    /// Those of [`Client::get`].
     fn scan(
         &mut self,
         from: &[u8],
@@ -256,7 +259,7 @@ pub trait Client {
     /// order asked. Called only if [`Capabilities::batch_get`].
     ///
     /// # Errors
-    /// As [`Client::get`].
+    /// Those of [`Client::get`].
     fn get_batch(&mut self, keys: &[&[u8]], into: &mut Rows) -> impl Future<Output = Answer<()>> {
         let _ = (keys, into);
         async { Err(RequestError::unsupported("get-batch")) }
@@ -265,13 +268,15 @@ pub trait Client {
     /// Writes several records with one wire request. Called only if [`Capabilities::batch_put`].
     ///
     /// # Errors
-    /// As [`Client::put`], for the batch as a whole: [`RequestError::failed`] only if none was applied.
+    /// Those of [`Client::put`], for the batch as a whole: [`RequestError::failed`] only if no write of it was
+    /// applied.
     fn put_batch(&mut self, puts: &[Put<'_>]) -> impl Future<Output = Answer<()>> {
         let _ = puts;
         async { Err(RequestError::unsupported("put-batch")) }
     }
 
-    /// Told before each operation which one it is. For stores that log what they do, as `sim:`.
+    /// Tells the client before each operation which one it is, for stores that log what they do, as `sim:`
+    /// does.
     fn begin(&mut self, operation: OperationId) {
         let _ = operation;
     }

@@ -1,6 +1,7 @@
 //! Counts allocations: once buffers have grown, an operation of the load engine makes none, with
-//! keys, clocks, histograms, stamps and ledger on. A binary of its own, for the counter sees the
-//! whole process, and one test, for it would see another one's.
+//! keys, clocks, histograms, stamps and ledger on. This is a binary of its own, because the counter
+//! sees the whole process, and has one test, because the counter would see allocations of another
+//! one.
 
 mod counting;
 
@@ -23,17 +24,17 @@ use kvdyno_core::workload::{
 };
 
 const RECORDS: u64 = 1_000;
-/// Bytes of a key.
+/// Length of a key, bytes.
 const KEY: usize = 8;
 const FIELDS: u16 = 3;
 const FIELD: usize = 40;
-/// Operations of the shorter run.
+/// Number of operations of the shorter run.
 const OPERATIONS: u64 = 50_000;
 
-/// A record's fields, as far as they are there.
+/// Fields of a record, as far as they are there.
 type Slot = [Option<[u8; FIELD]>; FIELDS as usize];
 
-/// Keeps records in an array; never allocates.
+/// Store that keeps records in an array and never allocates.
 struct ArrayStore {
     slots: Arc<Vec<Mutex<Slot>>>,
     fields: u16,
@@ -101,12 +102,12 @@ impl Client for ArrayClient {
     }
 }
 
-/// The number that a key says.
+/// Parses the number in a key.
 fn number(key: &[u8]) -> usize {
     key.iter().fold(0, |number, digit| number * 10 + usize::from(digit - b'0'))
 }
 
-/// The digit at `place`, from the last one on.
+/// Returns the digit at `place`, counted from the last one.
 fn digit(number: usize, place: usize) -> u8 {
     (number / 10usize.pow(place as u32) % 10) as u8
 }
@@ -158,7 +159,7 @@ impl Observer for Unobserved {
     fn progress(&mut self, _: &Progress) {}
 }
 
-/// One store and what is known of it.
+/// One store, with the context of its runs.
 struct Bench {
     store: Arc<dyn AnyStore>,
     context: StoreContext,
@@ -207,7 +208,7 @@ impl Bench {
         Bench { store, context }
     }
 
-    /// Allocations of the whole process while a phase runs.
+    /// Counts the allocations of the whole process while a phase runs.
     fn allocations(&self, mix: &[(Kind, u16)], one_field: bool, operations: u64) -> u64 {
         let records = if mix[0].0 == Kind::Insert { 0 } else { RECORDS };
         let group = GroupPlan {

@@ -16,7 +16,7 @@ fn config(slots: u64) -> LedgerConfig {
     }
 }
 
-/// Resident bytes of this process (proc(5), statm: pages).
+/// Reads the resident bytes of this process (proc(5), statm: pages).
 fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = statm.split(' ').nth(1).unwrap().parse().unwrap();

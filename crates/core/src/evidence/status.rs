@@ -1,10 +1,10 @@
-//! The one judge: the status that evidence comes to, and the reasons for which it may be open.
+//! The only judge of evidence: its status, and the reasons for which it may be open.
 
 use serde::{Deserialize, Serialize};
 
 use super::Evidence;
 
-/// A reason for which a claim is open, or a part of the stake was not examined.
+/// Reason for which a claim is open, or a part of the stake was not examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
@@ -14,23 +14,23 @@ pub enum Reason {
     RepairFailed,
     /// A node was still starting when the limit had passed.
     StillStarting,
-    /// The disk did not keep what it said that it had flushed, before what that would explain.
+    /// The disk lost data that it said it had flushed, before the losses that this would explain.
     DiskLied,
-    /// The disks that were cut off had been given next to nothing of what was acknowledged: it lies elsewhere.
+    /// The disks that were cut off had got next to nothing of the acknowledged data: it lies elsewhere.
     LiesElsewhere,
     /// The machine failed, or the measurement is invalid.
     MachineFailed,
-    /// The client or its machine may be why the store did no better.
+    /// The client or its machine may be the reason why the store did no better.
     ClientLimited,
     /// Something was gone before the fault that the claim is about.
     LostBefore,
-    /// Writes were written over before they were examined: what was lost of them is not seen.
+    /// Writes were written over before they were examined: a loss of them is not seen.
     Overwritten,
     /// Records were not read back.
     NotReadBack,
-    /// Reads could not be judged: the ledger lost track, or what was wrong could not be read again.
+    /// Reads could not be judged: the ledger lost track, or records with wrong reads could not be read again.
     NotJudged,
-    /// The agents that wrote it were lost.
+    /// Agents that wrote the records were lost.
     AgentLost,
     /// Another run wrote the same records.
     OtherRun,
@@ -40,12 +40,12 @@ pub enum Reason {
     NotKnown,
     /// Verification was off.
     Unverified,
-    /// A fault took it that the promise does not cover.
+    /// A fault that the promise does not cover caused the violation.
     BeyondPromise,
 }
 
 impl Reason {
-    /// Every reason.
+    /// All reasons, the one that is told first in front.
     pub const ALL: [Reason; 17] = [
         Reason::FaultNotDone,
         Reason::RepairFailed,
@@ -74,7 +74,7 @@ pub enum EvidenceStatus {
     Confirmed,
     /// Nothing was at stake.
     NothingToShow,
-    /// It is open.
+    /// The claim is open, for this reason.
     Inconclusive(Reason),
     /// The promise was broken.
     Refuted,
@@ -83,7 +83,7 @@ pub enum EvidenceStatus {
 }
 
 impl EvidenceStatus {
-    /// The word of results and reports.
+    /// Returns the word of results and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl EvidenceStatus {
         }
     }
 
-    /// The reason for which it is open, if it is.
+    /// Returns the reason for which it is open, if it is.
     #[must_use]
     pub fn reason(self) -> Option<Reason> {
         match self {
@@ -106,8 +106,8 @@ impl EvidenceStatus {
 }
 
 impl Evidence {
-    /// Returns the status that this evidence comes to. The order of the questions is the whole of the rule: a promise that
-    /// was broken is refuted, whatever else failed, was undone or came later.
+    /// Returns the status of this evidence. The order of the questions is the whole rule: a promise that was broken is
+    /// refuted, whatever else failed, was undone or came later.
     #[must_use]
     pub fn status(&self) -> EvidenceStatus {
         if self.promise.is_none() {
@@ -116,7 +116,7 @@ impl Evidence {
         if self.violated() > 0 {
             return EvidenceStatus::Refuted;
         }
-        // What is open has the same reason however it was gathered.
+        // The reason of an open claim does not depend on the order in which the bars were added.
         if let Some(reason) = self.bars.iter().min() {
             return EvidenceStatus::Inconclusive(*reason);
         }

@@ -24,7 +24,7 @@ const WAYS: [ViolationKind; 8] = [
     ViolationKind::Missed,
 ];
 
-/// Draws of one case; small numbers are frequent, for that is where statuses turn.
+/// Random draws of one case; small numbers are frequent, because statuses change there.
 struct Draws(u64);
 
 impl Draws {
@@ -54,7 +54,7 @@ impl Draws {
         }
     }
 
-    /// Knows every field of evidence.
+    /// Draws evidence, with every field of it.
     fn evidence(&mut self) -> Evidence {
         let model = FaultModel {
             fault: self.of(&[FaultClass::Running, FaultClass::ProcessEnd, FaultClass::PowerLoss]),

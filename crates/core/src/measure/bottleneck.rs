@@ -1,4 +1,4 @@
-//! What a phase was limited by, as far as samples show it: threads, processors, storage, the network.
+//! Bottleneck of a phase, as far as samples show it: threads, processors, storage, the network.
 
 use std::time::Duration;
 
@@ -8,24 +8,26 @@ use super::resources::ResourceSummary;
 use super::worker_use::WorkerUse;
 use crate::store::Threading;
 
-/// A thread that worked more than this share of the time had no more to give.
+/// Share of the time beyond which a thread is full: it could not have worked more.
 pub const FULL_THREAD: f64 = 0.90;
-/// Likewise all processors that a process or the machine may use.
+/// Share of the time beyond which all processors that a process or the machine may use are full.
 pub const FULL_PROCESSORS: f64 = 0.95;
-/// Processors idle for want of storage for more than this share of the time of one of them.
+/// Share of one processor's time beyond which storage is full: processors were idle for so long for want of
+/// storage.
 pub const FULL_STORAGE: f64 = 0.50;
-/// Share of a link's speed beyond which it is full; headers of packets are not in it.
+/// Share of its speed beyond which a link is full; the share leaves out headers of packets.
 pub const FULL_LINK: f64 = 0.85;
-/// Ticks of the system's clock from which on a share of them is told: each may be one wrong.
+/// Number of the system's clock ticks from which on a share of them is told: each count may be wrong by one.
 pub const LEAST_TICKS: u64 = 100;
-/// Time of a thread from which on a share of it is told: it gets its processor for some milliseconds at once.
+/// Time of a thread from which on a share of it is told: a thread gets its processor for some milliseconds at
+/// once.
 pub const LEAST_TIME: Duration = Duration::from_millis(100);
 
-/// What was full.
+/// Resource that was full.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "what")]
 pub enum Limit {
-    /// A thread of kvdyno: the client was the limit.
+    /// A thread of kvdyno, so that the client was the limit.
     Client {
         /// Share of the time that it worked.
         busy: f64,
@@ -46,12 +48,12 @@ pub enum Limit {
     ServerProcessors {
         /// Number of the process.
         pid: u32,
-        /// Processors kept busy.
+        /// Number of processors kept busy.
         processors: f64,
     },
-    /// All processors of the machine, by whatever runs on it.
+    /// All processors of the machine, by any programs that run on it.
     Machine {
-        /// Share of their time.
+        /// Share of their time that they worked or were given to other virtual machines.
         busy: f64,
     },
     /// Storage: processors waited for it.
@@ -61,7 +63,7 @@ pub enum Limit {
     },
     /// A network link.
     Network {
-        /// Share of its speed.
+        /// Share of its speed that it carried.
         used: f64,
     },
     /// Nothing was full, as far as can be seen.
@@ -69,9 +71,10 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// What was full in a phase: the client first, for then nothing else is to be concluded.
-    /// `processors` is how many the machine has, `of_servers` how many its servers were kept to. `None` of a
-    /// phase that was too short to tell: what servers and machines do is counted in ticks.
+    /// Finds what was full in a phase. It looks at the client first, because nothing else can be concluded if
+    /// the client was full. `processors` is how many the machine has, `of_servers` how many its servers were
+    /// kept to. `None` of a phase that was too short to tell: the use of servers and machines is counted in
+    /// ticks.
     #[must_use]
     pub fn of(
         workers: &[WorkerUse],
@@ -92,7 +95,7 @@ impl Limit {
         (used.ticks() >= LEAST_TICKS).then(told)
     }
 
-    /// In a sentence without a stop. `name` tells what a server process is called.
+    /// Returns the limit as a sentence without a stop. `name` gives the name of a server process.
     #[must_use]
     pub fn text(&self, name: impl Fn(u32) -> String) -> String {
         let percent = |share: f64| format!("{:.0} %", share * 100.0);
@@ -139,7 +142,7 @@ impl Limit {
     }
 }
 
-/// What was full as far as it is counted in ticks.
+/// Finds what was full, of the resources whose use is counted in ticks.
 fn of_ticks(used: &ResourceSummary, processors: usize, of_servers: usize) -> Limit {
     if let Some(limit) = of_server(used, of_servers) {
         return limit;
@@ -215,7 +218,7 @@ mod tests {
         Limit::of(&[worker], threading, used, 4, None).expect("ten seconds tell")
     }
 
-    /// One tick of a clock is all that a short phase has of them.
+    /// A short phase has no more than one tick of a clock.
     #[test]
     fn of_a_short_phase_nothing_is_said() {
         let of = |millis: u64| {

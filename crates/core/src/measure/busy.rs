@@ -1,4 +1,4 @@
-//! How busy single threads of servers and single links were between two moments.
+//! Busyness of single threads of servers, and of single links, between two moments.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::procfs::{ProcessCounters, parse_network_of};
 use super::thread_time::{ThreadTime, waited};
 
-/// What threads and links had done at one moment.
+/// Counters of threads and links at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Busy {
     /// Processor time and waits of each thread of each server.
@@ -21,14 +21,14 @@ impl Busy {
         Busy { threads: servers.iter().map(|pid| threads_of(*pid)).collect(), links: links() }
     }
 
-    /// Share of `span` that the busiest thread of a server worked since; `None` if it is not the same
-    /// process any more.
+    /// Returns the share of `span` that the busiest thread of a server worked from this moment to `then`; `None` if the
+    /// server has no threads at `then`.
     pub(super) fn busiest_thread(&self, then: &Busy, server: usize, span: Duration) -> Option<f64> {
         self.most(then, server, span, |time| time.cpu)
     }
 
-    /// Share of `span` that the thread of a server that waited longest for a processor waited since; `None` if it is not
-    /// the same process any more.
+    /// Returns the share of `span` that a thread of a server waited for a processor from this moment to `then`, of the
+    /// thread that waited longest; `None` if the server has no threads at `then`.
     pub(super) fn longest_wait(&self, then: &Busy, server: usize, span: Duration) -> Option<f64> {
         self.most(then, server, span, |time| time.waited)
     }
@@ -48,7 +48,7 @@ impl Busy {
         (!span.is_zero()).then(|| most.as_secs_f64() / span.as_secs_f64())
     }
 
-    /// Share of its speed that the fullest link carried since, in one direction.
+    /// Returns the share of its speed that the fullest link carried from this moment to `then`, in one direction.
     pub(super) fn fullest_link(&self, then: &Busy, span: Duration) -> Option<f64> {
         let used = |(name, (received, sent, speed)): (&String, &(u64, u64, f64))| {
             let before = self.links.get(name)?;

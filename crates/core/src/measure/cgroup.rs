@@ -1,5 +1,5 @@
-//! The control groups that this process is in, as far as they hand out processor time (version 1 and 2):
-//! what they allow, and how long they held its threads up. A quota stops a whole client several times a
+//! Control groups that this process is in, as far as they hand out processor time (version 1 and 2): the
+//! time that they allow, and how long they held threads up. A quota stops a whole client several times a
 //! second, and no figure of a single thread says so.
 
 use std::fs::read_to_string;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::procfs::ProcFile;
 
-/// Files of one version of control groups.
+/// Version of control groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
     One,
@@ -25,7 +25,8 @@ impl Folders {
         Folders::parse(&text("/proc/self/mountinfo"), &text("/proc/self/cgroup"))
     }
 
-    /// `mounts` is /proc/self/mountinfo (proc(5)), `groups` /proc/self/cgroup (cgroups(7)).
+    /// Finds the folders. `mounts` is the text of /proc/self/mountinfo (proc(5)), `groups` that of
+    /// /proc/self/cgroup (cgroups(7)).
     fn parse(mounts: &str, groups: &str) -> Folders {
         let mut found = Vec::new();
         for (version, root, mounted) in mounts.lines().filter_map(mount) {
@@ -42,7 +43,8 @@ impl Folders {
     }
 }
 
-/// Version, root within the hierarchy and place of a mount that hands out processor time.
+/// Parses a line of mountinfo: version, root within the hierarchy and place of a mount that hands out
+/// processor time.
 fn mount(line: &str) -> Option<(Version, &str, &str)> {
     let (place, kind) = line.split_once(" - ")?;
     let mut place = place.split(' ').skip(3);
@@ -57,7 +59,7 @@ fn mount(line: &str) -> Option<(Version, &str, &str)> {
     }
 }
 
-/// The group that this line names, if it is of this version and hands out processor time.
+/// Returns the group that this line names, if it is of this version and hands out processor time.
 fn group(line: &str, version: Version) -> Option<&str> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (controllers, path) = (fields.next()?, fields.next()?);
@@ -68,7 +70,7 @@ fn group(line: &str, version: Version) -> Option<&str> {
     wanted.then_some(path)
 }
 
-/// Processors' worth of time that the tightest group allows; `None` if none sets a limit.
+/// Returns the processors' worth of time that the tightest group allows; `None` if none sets a limit.
 pub(super) fn processors() -> Option<f64> {
     let read = |folder: &Path, name: &str| read_to_string(folder.join(name)).ok();
     let number = |folder: &Path, name: &str| read(folder, name)?.trim().parse().ok();
@@ -87,12 +89,13 @@ fn quota_v2(text: &str) -> Option<f64> {
     quota(allowed.parse().ok()?, period.parse().ok()?)
 }
 
-/// Microseconds in each period of microseconds; a quota of −1 is none.
+/// Converts a quota to processors' worth of time: `allowed` µs in each `period` µs. `None` of a quota of
+/// −1, which is no limit.
 fn quota(allowed: f64, period: f64) -> Option<f64> {
     (allowed > 0.0 && period > 0.0).then(|| allowed / period)
 }
 
-/// Reads how long quotas have held this process's groups up.
+/// Reader of the time for which quotas have held up this process's groups.
 #[derive(Debug)]
 pub(super) struct Throttling(Vec<ProcFile>);
 
@@ -103,15 +106,15 @@ impl Throttling {
         Throttling(files.collect())
     }
 
-    /// Of the group that was held up longest; each processor of it counts by itself. Zero where no group
-    /// tells.
+    /// Returns the time of the group that was held up longest; each processor of it counts by itself.
+    /// Zero where no group tells.
     pub(super) fn now(&mut self) -> Duration {
         let files = self.0.iter_mut();
         files.filter_map(|file| throttled(file.read()?)).max().unwrap_or_default()
     }
 }
 
-/// From `cpu.stat`: nanoseconds in version 1, microseconds in version 2.
+/// Parses the time held up from `cpu.stat`: nanoseconds in version 1, microseconds in version 2.
 fn throttled(stat: &str) -> Option<Duration> {
     let find = |name: &str| {
         let mut lines = stat.lines();
@@ -149,7 +152,8 @@ mod tests {
         assert_eq!(folders(MOUNTS, groups), expected.map(|(v, path)| (v, path.to_owned())));
     }
 
-    /// Docker of version 1 mounts a container's group alone, and tells its path from the outside.
+    /// With version 1 Docker mounts a container's group alone, and tells its path as seen from the
+    /// outside.
     #[test]
     fn a_group_outside_its_mount_is_where_the_mount_begins() {
         let mounts = "1 2 0:3 /docker/f00 /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n";

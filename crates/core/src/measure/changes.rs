@@ -1,32 +1,32 @@
-//! Where a series changes its level: dips of the throughput and excursions of the latency are
-//! stretches between two such changes.
+//! Changes of level in a series: dips of the throughput and excursions of the latency are stretches
+//! between two such changes.
 
 use crate::ground::median;
 
-/// How strongly a change must speak, in units of the noise's variance and the logarithm of the length:
+/// Strength that a change must have, in units of the noise's variance and the logarithm of the length:
 /// twice what a change of level costs by Schwarz's criterion.
 const STRENGTH: f64 = 4.0;
-/// Neighbouring intervals resemble each other: the noise that matters is larger than the differences of
-/// neighbours show. This is √((1 + φ) / (1 − φ)) for a correlation of 0.5.
+/// Factor by which the noise that matters is larger than the differences of neighbours show, because
+/// neighbouring intervals resemble each other: √((1 + φ) / (1 − φ)) for a correlation of 0.5.
 const CORRELATED: f64 = 1.732;
-/// Median absolute deviation of a normal distribution of standard deviation 1, inverted.
+/// Reciprocal of the median absolute deviation of a normal distribution of standard deviation 1.
 const NORMAL: f64 = 1.4826;
 
 /// A stretch of one level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segment {
-    /// First interval.
+    /// Number of the first interval.
     pub from: usize,
-    /// One behind the last interval.
+    /// Number of the last interval plus one.
     pub to: usize,
     /// Mean of the stretch.
     pub level: f64,
 }
 
-/// The stretches of one level that a series consists of: the split with the least squared error and a
-/// price for each change (PELT: Killick, Fearnhead and Eckley, Journal of the American Statistical
-/// Association 107, 2012). The noise is taken from the differences of neighbours, so that no change of
-/// level hides itself.
+/// Splits a series into stretches of one level: by the least squared error with a price for each change
+/// (PELT: Killick, Fearnhead and Eckley, Journal of the American Statistical Association 107, 2012).
+/// The noise is taken from the differences of neighbours, so that changes of level do not count as
+/// noise.
 #[must_use]
 pub fn segments(series: &[f64]) -> Vec<Segment> {
     let n = series.len();
@@ -67,7 +67,8 @@ pub fn segments(series: &[f64]) -> Vec<Segment> {
     found
 }
 
-/// Standard deviation of the noise about the level, for sums of neighbours; never quite nothing.
+/// Returns the standard deviation of the noise about the level, for sums of neighbours; always above
+/// zero.
 pub(super) fn noise(series: &[f64]) -> f64 {
     let steps = series.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect::<Vec<_>>();
     let size = median(&series.iter().map(|value| value.abs()).collect::<Vec<_>>());

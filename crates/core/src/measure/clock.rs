@@ -1,16 +1,15 @@
-//! One clock for everything that is compared: nanoseconds since this process first asked.
+//! The clock for everything that is compared: nanoseconds since this process first asked the time.
 //!
-//! Each operation reads the clock twice. The system's takes 20 to 35 ns a reading, a good part of
-//! what an in-process engine takes for a whole get, so where the processor's time stamp counter is
-//! fit for it (invariant, and trusted by the kernel itself) it is read directly: 8 to 12 ns
-//! (`cargo xtask bench null`). It is set by CLOCK_MONOTONIC once, over 10 ms, to about 5 ppm.
+//! Each operation reads the clock twice. The system's clock takes 20 to 35 ns a reading, a good part of what an
+//! in-process engine takes for a whole get. So where the processor's time stamp counter is fit for it
+//! (invariant, and trusted by the kernel itself) it is read directly: 8 to 12 ns (`cargo xtask bench null`). It
+//! is set by CLOCK_MONOTONIC once, over 10 ms, to about 5 ppm.
 //!
-//! A processor works on some hundreds of instructions at a time, and reads its counter as soon as it
-//! meets the instruction, whatever before it is unfinished. A fence waits for all of that: 9 ns, and
-//! the work of the next instructions cannot begin meanwhile. So there are two readings: [`now`] with
-//! the fence, for the end of what is timed, and [`departure`] without, for its beginning. The second
-//! may come early by what was unfinished, some tens of ns, and never late: latencies may come out
-//! that much too long, not too short.
+//! A processor works on some hundreds of instructions at a time, and reads its counter as soon as it meets the
+//! instruction, even while earlier ones are unfinished. A fence waits for these: 9 ns, and the work of the next
+//! instructions cannot begin meanwhile. So there are two readings: [`now`] with the fence, for the end of what
+//! is timed, and [`departure`] without, for its beginning. The second may come early by the time of what was
+//! unfinished, some tens of ns, and never late: latencies may come out that much too long, never too short.
 
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -29,7 +28,8 @@ enum Source {
     Counter(counter::Counter),
 }
 
-/// The time now, with all done that comes before; never goes back, the same on every thread.
+/// Returns the time now, read after all earlier work is done. It never goes back, and is the same on every
+/// thread.
 #[inline]
 #[must_use]
 pub fn now() -> Nanos {
@@ -40,8 +40,8 @@ pub fn now() -> Nanos {
     }
 }
 
-/// The time now, for what begins next: never later than that, perhaps some tens of ns earlier.
-/// Whatever [`now`] says after it on the same thread is not earlier.
+/// Returns the time now, for work that begins next: never later than its begin, perhaps some tens of ns earlier.
+/// A later [`now`] on the same thread is not earlier.
 #[inline]
 #[must_use]
 pub fn departure() -> Nanos {
@@ -52,8 +52,8 @@ pub fn departure() -> Nanos {
     }
 }
 
-/// What the system's own clock (CLOCK_MONOTONIC) shows, ns: it has the same zero for all processes of a machine,
-/// but for those in a time namespace of their own.
+/// Returns the time of the system's own clock (CLOCK_MONOTONIC), ns. It has the same zero for all processes of a
+/// machine, except those in a time namespace of their own.
 #[must_use]
 pub fn system_time() -> Nanos {
     let time = clock_gettime(ClockId::Monotonic);
@@ -78,9 +78,9 @@ mod counter {
 
     use super::Nanos;
 
-    /// How long the counter is compared with the system's clock.
+    /// Time for which the counter is compared with the system's clock.
     const CALIBRATION: Duration = Duration::from_millis(10);
-    /// Readings of which the tightest pair is kept.
+    /// Number of pairs of readings of which the tightest is kept.
     const ATTEMPTS: usize = 32;
 
     /// The time stamp counter and its rate.
@@ -92,7 +92,7 @@ mod counter {
     }
 
     impl Counter {
-        /// `None` where the counter is not fit to be a clock.
+        /// Calibrates the counter; `None` where it is not fit to be a clock.
         pub(super) fn calibrated() -> Option<Counter> {
             if !is_fit() {
                 return None;
@@ -106,7 +106,7 @@ mod counter {
             Some(Counter { epoch, scale })
         }
 
-        /// The time at which the counter was read.
+        /// Converts a reading of the counter to the time at which it was taken.
         #[inline]
         pub(super) fn at(&self, ticks: u64) -> Nanos {
             // Another processor's counter may lag by a few ticks: never below the epoch.
@@ -115,8 +115,8 @@ mod counter {
         }
     }
 
-    /// The counter runs at one rate in every state of the processor (CPUID 8000_0007h, EDX bit 8),
-    /// and the kernel has not found it out of step.
+    /// Returns true if the counter runs at one rate in every state of the processor (CPUID 8000_0007h, EDX bit
+    /// 8), and the kernel has not found it out of step.
     fn is_fit() -> bool {
         let highest = __cpuid(0x8000_0000).eax;
         let invariant = highest >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0;
@@ -125,7 +125,7 @@ mod counter {
         invariant && ["tsc", "kvm-clock"].contains(&kernel.trim())
     }
 
-    /// The counter and the system's clock at one moment, as near as they can be read.
+    /// Reads the counter and the system's clock at one moment, as near to each other as they can be read.
     fn pair() -> (u64, Instant) {
         let reading = || {
             let before = ticks_after_all();
@@ -140,14 +140,14 @@ mod counter {
         )
     }
 
-    /// The counter, read before what follows; what comes before may be unfinished.
+    /// Reads the counter before the work that follows; earlier work may be unfinished.
     #[inline]
     pub(super) fn ticks() -> u64 {
         // SAFETY: the instruction exists on every x86-64 processor and touches no memory.
         unsafe { _rdtsc() }
     }
 
-    /// The counter, read after all that comes before: the answer that it times is there.
+    /// Reads the counter after all earlier work: the answer that it times is there.
     #[inline]
     pub(super) fn ticks_after_all() -> u64 {
         // SAFETY: the instruction exists on every x86-64 processor and touches no memory.

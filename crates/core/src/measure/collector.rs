@@ -12,27 +12,27 @@ use super::latencies::Latencies;
 use super::series::{KindMeasure, KindTotal, Series};
 use super::troubles::Troubles;
 
-/// Merges the batches of all workers of a phase.
+/// Collector of the batches of all workers of a phase.
 #[derive(Debug)]
 pub struct Collector {
     start: Nanos,
     width: Nanos,
     open: BTreeMap<u32, BTreeMap<Series, KindMeasure>>,
     counts: BTreeMap<u32, Counts>,
-    /// The next interval that each worker may still add to; `u32::MAX` once it has ended.
+    /// First interval that each worker may still add to; `u32::MAX` once it has ended.
     next_of: Vec<u32>,
     next_closed: u32,
     offered: u64,
     started: u64,
     open_arrival: bool,
-    /// Of the intervals that are closed.
+    /// Totals of the intervals that are closed.
     totals: BTreeMap<Series, KindTotal>,
     last_end: Nanos,
     last_success: Nanos,
     completed: u64,
     unsuccessful: u64,
     in_store: Vec<Nanos>,
-    /// Records that each worker's reads were answered with.
+    /// Number of records with which each worker's reads were answered.
     read: Vec<u64>,
 }
 
@@ -44,7 +44,8 @@ struct Counts {
 }
 
 impl Collector {
-    /// For a phase that began at `start`, of intervals of `width` ns, with `workers` workers.
+    /// Creates a collector for a phase that began at `start`, with intervals of `width` ns and `workers`
+    /// workers.
     #[must_use]
     pub fn new(start: Nanos, width: Nanos, workers: usize, open_arrival: bool) -> Self {
         Collector {
@@ -90,7 +91,7 @@ impl Collector {
         }
     }
 
-    /// A worker will add nothing more.
+    /// Notes that a worker will add nothing more.
     pub fn worker_ended(&mut self, worker: usize) {
         self.next_of[worker] = u32::MAX;
     }
@@ -111,8 +112,8 @@ impl Collector {
         closed
     }
 
-    /// Takes the intervals that are left of a phase that ended at `end`, and whose workers are done. What
-    /// they did later is the drain, and told in the last interval.
+    /// Takes the intervals that are left of a phase that ended at `end`, and whose workers are done.
+    /// Operations that ended later are the drain, and are counted in the last interval.
     pub fn finish(&mut self, end: Nanos) -> Vec<Interval> {
         let length = end.saturating_sub(self.start);
         let count = (length.div_ceil(self.width) as u32).max(self.next_closed);
@@ -128,7 +129,7 @@ impl Collector {
         closed
     }
 
-    /// What is behind interval `last` is a part of it.
+    /// Adds all that is behind interval `last` to it, as the drain.
     fn fold(&mut self, last: u32) {
         for (_, counts) in self.counts.split_off(&(last + 1)) {
             let told = self.counts.entry(last).or_default();
@@ -144,7 +145,7 @@ impl Collector {
         }
     }
 
-    /// When interval `index` begins.
+    /// Returns the begin of interval `index`, ns.
     fn boundary(&self, index: u32) -> Nanos {
         self.start + u64::from(index) * self.width
     }
@@ -175,62 +176,64 @@ impl Collector {
         }
     }
 
-    /// Operations that have ended so far.
+    /// Returns the number of operations that have ended so far.
     #[must_use]
     pub fn completed(&self) -> u64 {
         self.completed
     }
 
-    /// Operations that ended without success so far.
+    /// Returns the number of operations that ended without success so far.
     #[must_use]
     pub fn unsuccessful(&self) -> u64 {
         self.unsuccessful
     }
 
-    /// End of the last operation so far; the phase's start if there was none.
+    /// Returns the end of the last operation so far; the phase's start if there was none.
     #[must_use]
     pub fn last_end(&self) -> Nanos {
         self.last_end
     }
 
-    /// The first moment after all operations so far; the phase's start if there was none.
+    /// Returns the first moment after all operations so far; the phase's start if there was none.
     #[must_use]
     pub fn end_of_work(&self) -> Nanos {
         self.last_end + u64::from(self.last_end > self.start)
     }
 
-    /// About when the last operation succeeded (the end of the newest batch with a success).
+    /// Returns about when the last operation succeeded (the end of the newest batch with a success).
     #[must_use]
     pub fn last_success(&self) -> Nanos {
         self.last_success
     }
 
-    /// Operations that fell due and that were started, in the intervals closed so far.
+    /// Returns the numbers of operations that fell due and that were started, in the intervals closed so
+    /// far.
     #[must_use]
     pub fn offered_and_started(&self) -> (u64, u64) {
         (self.offered, self.started)
     }
 
-    /// Sum of service times of a worker's operations, ns.
+    /// Returns the sum of service times of a worker's operations, ns.
     #[must_use]
     pub fn in_store(&self, worker: usize) -> Nanos {
         self.in_store[worker]
     }
 
-    /// Records that a worker's reads were answered with, as far as it has handed over.
+    /// Returns the number of records with which a worker's reads were answered, as far as it has handed
+    /// over.
     #[must_use]
     pub fn read_by(&self, worker: usize) -> u64 {
         self.read[worker]
     }
 
-    /// Totals of each series, of the intervals closed so far.
+    /// Returns the totals of each series, of the intervals closed so far.
     #[must_use]
     pub fn totals(&self) -> Vec<(Series, KindTotal)> {
         self.totals.iter().map(|(series, measure)| (*series, measure.clone())).collect()
     }
 }
 
-/// Adds what a worker measured of a series in an interval.
+/// Adds a worker's measure of a series in an interval.
 fn enter<L>(open: &mut BTreeMap<Series, KindMeasure>, series: Series, measure: KindMeasure<L>)
 where
     L: Latencies<Count = u32> + Into<Histogram<u32>>,
@@ -265,7 +268,7 @@ mod tests {
         recorder.end(SERIES, ending, 3, Timing { due: None, sent, done });
     }
 
-    /// Workers of a phase that began at `start`, with intervals of 1,000 ns, and who collects.
+    /// Returns workers of a phase that began at `start`, with intervals of 1,000 ns, and their collector.
     fn phase(start: Nanos, workers: usize) -> (Collector, Vec<Recorder>, Receiver<Batch>) {
         let (sink, batches) = channel();
         let recorder = |worker| Recorder::new(worker, 1, start, 1_000, sink.clone());
@@ -277,7 +280,7 @@ mod tests {
         batches.try_iter().for_each(|batch| collector.add(batch));
     }
 
-    /// Begin, end, completed and drained of each.
+    /// Returns begin, end, completed and drained of each interval.
     fn told(intervals: &[Interval]) -> Vec<(Nanos, Nanos, u64, u64)> {
         intervals.iter().map(|i| (i.start, i.end, i.completed, i.drained)).collect()
     }

@@ -1,4 +1,4 @@
-//! The histograms of all latencies: their bounds.
+//! Bounds of the histograms of all latencies.
 
 use hdrhistogram::{Counter, Histogram};
 
@@ -8,14 +8,15 @@ use super::clock::Nanos;
 pub(super) const SHORTEST: Nanos = 1;
 /// Longest latency that a histogram can hold; longer ones are counted as this. One hour.
 pub const LONGEST: Nanos = 3_600_000_000_000;
-/// Significant digits.
+/// Number of significant decimal digits.
 pub(super) const DIGITS: u8 = 3;
-/// Cells of a histogram.
+/// Number of cells of a histogram.
 pub(super) const CELLS: usize = 33 * HALF;
-/// Cells of each power of two but the first, which has twice as many: those of 2,048 ns to an hour are 32 powers.
+/// Number of cells of each power of two but the first, which has twice as many: those of 2,048 ns to an hour are 32
+/// powers.
 const HALF: usize = 1_024;
 
-/// A histogram as all of kvdyno's are: unit 1 ns, 1 ns to one hour, 3 significant digits.
+/// Creates a histogram with the bounds that all of kvdyno's have: unit 1 ns, 1 ns to one hour, 3 significant digits.
 ///
 /// # Panics
 /// Never: the bounds are constants that the library accepts.
@@ -24,7 +25,7 @@ pub fn latency_histogram<C: Counter>() -> Histogram<C> {
     Histogram::new_with_bounds(SHORTEST, LONGEST, DIGITS).expect("constant bounds are valid")
 }
 
-/// Shortest latency of a cell.
+/// Returns the shortest latency of a cell, ns.
 pub(super) fn shortest_of(cell: usize) -> Nanos {
     match cell / HALF {
         0 | 1 => cell as Nanos,
@@ -35,16 +36,17 @@ pub(super) fn shortest_of(cell: usize) -> Nanos {
 // The library is generic: its code is compiled in the crate that calls it, and as much optimised. Reports need these for
 // thousands of histograms, and their crate is not optimised in a release build; this one is.
 
-/// An empty histogram of latencies.
+/// Creates an empty histogram of latencies.
 #[must_use]
 pub fn no_latencies() -> Histogram<u64> {
     latency_histogram()
 }
 
-/// Operations beyond a percentile that make it more than chance.
+/// Number of operations beyond a percentile from which on it is more than chance.
 const BEYOND: f64 = 10.0;
 
-/// Returns how many operations carry the latency at `quantile` (0 to 1): 20 a median, 1,000 a 99th percentile.
+/// Returns the number of operations from which on the latency at `quantile` (0 to 1) is told: 20 for a median, 1,000
+/// for a 99th percentile.
 #[must_use]
 pub fn least_for(quantile: f64) -> u64 {
     (BEYOND / (1.0 - quantile)).round() as u64
@@ -58,7 +60,7 @@ pub fn add_latencies(to: &mut Histogram<u64>, from: &Histogram<u64>) {
     to.add(from).expect("same bounds");
 }
 
-/// The values at 50, 90, 99 and 99.9 %, and the longest.
+/// Returns the values at 50, 90, 99 and 99.9 %, and the longest, ns.
 #[must_use]
 pub fn five_figures(histogram: &Histogram<u64>) -> [u64; 5] {
     let [p50, p90, p99, p99_9] =

@@ -24,7 +24,7 @@ const MOST_INFLATED: usize = HEADER + 9 * CELLS;
 const COMPRESSED_COOKIE: u32 = 0x1c84_9304 | 0x10;
 const COOKIE: u32 = 0x1c84_9303 | 0x10;
 
-/// A histogram as text that cannot be used.
+/// Error of a text that is no histogram which kvdyno can use.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("histogram cannot be decoded: {0}")]
 pub struct HistogramError(String);
@@ -35,7 +35,7 @@ impl HistogramError {
     }
 }
 
-/// Base64 of HdrHistogram's V2 deflate encoding.
+/// Encodes a histogram as base64 of HdrHistogram's V2 deflate encoding.
 ///
 /// # Panics
 /// Never: writing to memory succeeds, and no count reaches 2^63.
@@ -64,10 +64,10 @@ pub fn histogram_from_text<C: Counter>(base64: &str) -> Result<Histogram<C>, His
     Ok(histogram)
 }
 
-/// A histogram as it was written: its counts, one after the other, without the room for those that are 0.
+/// Histogram as it was written: its counts one after the other, without room for those that are 0.
 #[derive(Clone, Debug)]
 pub struct WrittenHistogram {
-    /// Inflated, the header with it. That it can be read was seen.
+    /// Inflated bytes with the header; they have been checked.
     bytes: Box<[u8]>,
     total: u64,
 }
@@ -89,13 +89,13 @@ impl WrittenHistogram {
         Ok(written)
     }
 
-    /// How many latencies it holds.
+    /// Returns the number of latencies that it holds.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Each latency that was seen, and how often.
+    /// Calls `seen` with each latency that was measured, ns, and how often.
     pub fn each(&self, mut seen: impl FnMut(Nanos, u64)) {
         for cell in self.cells().flatten() {
             seen(shortest_of(cell.number), cell.count);
@@ -117,8 +117,8 @@ struct Cell {
     count: u64,
 }
 
-/// The cells of a written histogram that count something. Numbers are written one after the other: counts, and where
-/// several in a row are 0, how many, as a negative number.
+/// Iterator over the cells of a written histogram that count something. The text has numbers one after the other:
+/// counts, and where several in a row are 0, their number as a negative one.
 struct Cells<'a> {
     left: &'a [u8],
     next: usize,
@@ -155,8 +155,8 @@ impl Iterator for Cells<'_> {
 }
 
 impl Cells<'_> {
-    /// The next number, if it is whole: seven bits a byte, the lowest first, up to eight bytes of which each but the
-    /// last has its highest bit set; of a ninth all bits count. The lowest bit of all is the sign.
+    /// Reads the next number, if it is whole: seven bits a byte, the lowest first, up to eight bytes of which each but
+    /// the last has its highest bit set; of a ninth all bits count. The lowest bit of all is the sign.
     fn number(&mut self) -> Option<i64> {
         let (mut written, mut shift) = (0_u64, 0);
         for (at, byte) in self.left.iter().take(9).enumerate() {
@@ -178,16 +178,18 @@ impl Cells<'_> {
     }
 }
 
-/// Reads many histograms that come as text. None of them is made: it would take more time and memory than its few cells.
+/// Reader of many histograms that come as text. It reads their cells and makes no histogram of them, which would take
+/// more time and memory.
 #[derive(Debug, Default)]
 pub struct HistogramReader {
     inflater: Inflater,
-    /// The longest latency and the count of each cell that has any.
+    /// Longest latency, ns, and count of each cell that has any.
     cells: Vec<(Nanos, u64)>,
 }
 
 impl HistogramReader {
-    /// Reads a histogram in the form of [`histogram_from_text`]: the longest latency and the count of each cell that has any.
+    /// Reads a histogram in the form of [`histogram_from_text`]: longest latency, ns, and count of each cell that has
+    /// any.
     ///
     /// # Errors
     /// [`HistogramError`] says what is wrong.
@@ -201,7 +203,7 @@ impl HistogramReader {
         Ok(&self.cells)
     }
 
-    /// Adds what was read last.
+    /// Adds the histogram that was read last.
     pub fn add_to(&self, histogram: &mut Histogram<u64>) {
         for &(latency, count) in &self.cells {
             histogram.saturating_record_n(latency, count);
@@ -210,7 +212,7 @@ impl HistogramReader {
 }
 
 thread_local! {
-    /// What inflates is 40 kB, and the room for what comes of it 300 kB: made once a thread.
+    /// Inflater, made once a thread: its state takes 40 kB, and the room for its results 300 kB.
     static INFLATER: RefCell<Inflater> = RefCell::default();
 }
 
@@ -218,7 +220,7 @@ thread_local! {
 struct Inflater {
     state: Decompress,
     bytes: Vec<u8>,
-    /// Room for the longest; how much of it is in use differs.
+    /// Room for the longest histogram once inflated; a result takes a part of it.
     inflated: Vec<u8>,
 }
 
@@ -230,7 +232,7 @@ impl Default for Inflater {
 }
 
 impl Inflater {
-    /// The bytes that are meant by the text; their header is one of ours.
+    /// Decodes and inflates a text; the result begins with a header of kvdyno's bounds.
     fn inflate(&mut self, base64: &str) -> Result<&[u8], HistogramError> {
         if base64.len() > MOST_ENCODED {
             return Err(HistogramError::new("it is too long"));
@@ -259,7 +261,7 @@ impl Inflater {
     }
 }
 
-/// Header: cookie, payload length, offset, digits (4 bytes each), lowest, highest, ratio (8 each).
+/// Checks the header: cookie, payload length, offset, digits (4 bytes each), lowest, highest, ratio (8 each).
 fn check_header(inflated: &[u8]) -> Result<(), HistogramError> {
     let Some((header, payload)) = inflated.split_at_checked(HEADER) else {
         return Err(HistogramError::new("it is cut short"));
@@ -281,12 +283,12 @@ fn check_header(inflated: &[u8]) -> Result<(), HistogramError> {
     Ok(())
 }
 
-/// What can be written as text and read again.
+/// Value that can be written as text and read again.
 pub trait AsText: Sized {
-    /// As text.
+    /// Returns the value as text.
     fn to_text(&self) -> String;
 
-    /// What that text says.
+    /// Reads the value from a text.
     fn from_text(text: &str) -> Result<Self, HistogramError>;
 }
 
@@ -300,7 +302,7 @@ impl<C: Counter> AsText for Histogram<C> {
     }
 }
 
-/// Latencies, where there are some, as a field of something serialised.
+/// Serialises latencies, where there are some, as text in a field.
 pub(crate) mod as_text {
     use std::borrow::Cow;
 
@@ -374,7 +376,7 @@ mod tests {
         assert!(refused(&"A".repeat(MOST_ENCODED + 4)).unwrap().contains("long"));
     }
 
-    /// Why both ways to read a text refuse it, if they do.
+    /// Returns the reason for which both ways to read a text refuse it, if they do.
     fn refused(text: &str) -> Option<String> {
         let mut reader = HistogramReader::default();
         let cells = reader.read(text);

@@ -1,4 +1,4 @@
-//! An interval of the timeline: what one worker measured in it, and what all of them did together.
+//! Intervals of the timeline: the batch that one worker measured in one, and all workers together.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,47 +8,47 @@ use super::series::{KindMeasure, Series};
 use super::slots::Slot;
 use super::troubles::Troubles;
 
-/// What one worker measured in one interval.
+/// Measurement of one worker in one interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Batch {
-    /// Which worker.
+    /// Number of the worker.
     pub worker: usize,
-    /// Which interval of the phase, from 0; one behind the last is the drain.
+    /// Number of the interval in the phase, from 0; one behind the last is the drain.
     pub interval: u32,
-    /// The worker adds nothing more to it.
+    /// True if the worker adds nothing more to the interval.
     pub over: bool,
     /// Operations started.
     pub started: u64,
     /// Operations that fell due (open arrivals) or were started (closed).
     pub offered: u64,
-    /// When the last operation of the batch ended; 0 if none did.
+    /// Time at which the last operation of the batch ended, ns; 0 if none did.
     pub last_end: Nanos,
     /// Sum of service times, ns.
     pub in_store: Nanos,
-    /// Each series that had an operation.
+    /// Measure of each series that had an operation.
     pub series: Vec<(Series, KindMeasure<BatchLatencies>)>,
-    /// What ended in each slot of 20 ms that had an operation, with its number in the phase; reads and
-    /// writes. Only in a phase with faults.
+    /// Counts of each slot of 20 ms in which an operation ended, reads and writes, with the slot's number in the
+    /// phase. Only in a phase with faults.
     pub slots: Vec<(u32, [Slot; 2])>,
-    /// What went wrong.
+    /// Errors, wrong reads and late sends.
     #[serde(default, skip_serializing_if = "Troubles::is_none")]
     pub troubles: Troubles,
 }
 
-/// Of what falls due in an interval so much may wait at its ends without being a backlog.
+/// Share of what falls due in an interval that may wait at its ends without being a backlog.
 const BEHIND: f64 = 0.05;
-/// So many operations more or less are no backlog, however few there are.
+/// Number of operations that are no backlog, however few fall due.
 const A_FEW: f64 = 2.0;
 
-/// One interval of the timeline, all workers together. An operation belongs to the interval in
-/// which it ended; what ended after the phase, to the last one. Times are on [`super::now`]'s clock.
+/// One interval of the timeline, all workers together. An operation belongs to the interval in which it ended;
+/// those that ended after the phase belong to the last one. Times are on [`super::now`]'s clock.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Number in the phase, from 0.
     pub index: u32,
-    /// Begin.
+    /// Begin, ns.
     pub start: Nanos,
-    /// End; the last one is cut where the phase ended.
+    /// End, ns; the last interval is cut where the phase ended.
     pub end: Nanos,
     /// Operations that fell due (open arrivals) or were started (closed).
     pub offered: u64,
@@ -56,24 +56,24 @@ pub struct Interval {
     pub started: u64,
     /// Operations that ended, in whatever way.
     pub completed: u64,
-    /// Of these, the failed and the indeterminate.
+    /// Number of the completed that failed or are indeterminate.
     pub failed: u64,
-    /// Due by the end of the interval and not started (open arrivals; else 0).
+    /// Operations due by the end of the interval and not started (open arrivals; else 0).
     pub backlog: u64,
-    /// Of the completed, those that ended after the phase: in no rate. Only the last interval has any.
+    /// Number of the completed that ended after the phase: they are in no rate. Only the last interval has any.
     pub drained: u64,
-    /// Of the drained, the failed and the indeterminate.
+    /// Number of the drained that failed or are indeterminate.
     #[serde(default)]
     pub drained_failed: u64,
-    /// Each series that had an operation.
+    /// Measure of each series that had an operation.
     pub series: Vec<(Series, KindMeasure)>,
-    /// What went wrong.
+    /// Errors, wrong reads and late sends.
     #[serde(default, skip_serializing_if = "Troubles::is_none")]
     pub troubles: Troubles,
 }
 
 impl Interval {
-    /// How long it is, ns.
+    /// Returns its length, ns.
     #[must_use]
     pub fn length(&self) -> Nanos {
         self.end.saturating_sub(self.start)
@@ -101,21 +101,21 @@ impl Interval {
         }
     }
 
-    /// As of a clock that shows 0 when this one shows `origin`.
+    /// Returns the same interval by a clock that shows 0 when this one shows `origin`.
     #[must_use]
     pub fn since(self, origin: Nanos) -> Interval {
         let since = |at: Nanos| at.saturating_sub(origin);
         Interval { start: since(self.start), end: since(self.end), ..self }
     }
 
-    /// About how much memory its histograms take, bytes.
+    /// Returns about how much memory its histograms take, bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
         self.series.iter().map(|(_, measure)| measure.weight()).sum()
     }
 
-    /// Of open arrivals: what had piled up was being worked off, or still piled up, so that its level is
-    /// not the schedule's. `before` is the backlog at the end of the interval before it.
+    /// Returns true if, with open arrivals, a backlog was being worked off or still grew, so that the interval's
+    /// level is not the schedule's. `before` is the backlog at the end of the interval before it.
     #[must_use]
     pub fn catches_up(&self, before: u64) -> bool {
         let allowed = (self.offered as f64 * BEHIND).max(A_FEW);

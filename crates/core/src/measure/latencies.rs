@@ -1,6 +1,7 @@
-//! Latencies of a batch. A worker of this process counts them in a histogram; those of one elsewhere are kept as that
-//! process wrote them, and counted from there into those of all. A conductor hears hundreds of agents a second: a
-//! histogram of 139 kB for each kind of operation of each of them would cost it more than all else.
+//! Latencies of a batch. A worker of this process counts them in a histogram. Those of a worker of another process
+//! are kept as that process wrote them, and counted from there into those of all: a conductor hears hundreds of
+//! agents a second, and a histogram of 139 kB for each kind of operation of each of them would cost it more than all
+//! else.
 
 use hdrhistogram::{Counter, Histogram};
 
@@ -10,13 +11,13 @@ use super::histogram_text::{AsText, HistogramError, WrittenHistogram, histogram_
 
 /// Latencies that can be counted into those of others.
 pub trait Latencies {
-    /// What counts them.
+    /// Type of a count.
     type Count: Counter;
 
-    /// How many there are.
+    /// Returns the number of latencies.
     fn total(&self) -> u64;
 
-    /// Each latency that was seen, and how often.
+    /// Calls `seen` with each latency that was measured, ns, and how often.
     fn each(&self, seen: impl FnMut(Nanos, Self::Count));
 }
 
@@ -34,12 +35,12 @@ impl<C: Counter> Latencies for Histogram<C> {
     }
 }
 
-/// See the top of the file.
+/// Latencies of a batch (see the top of the file).
 #[derive(Clone, Debug)]
 pub enum BatchLatencies {
-    /// Of a worker of this process.
+    /// Latencies of a worker of this process.
     Counted(Histogram<u32>),
-    /// Of one elsewhere; no cell has more than 2^32 − 1.
+    /// Latencies of a worker of another process; no cell has more than 2^32 − 1.
     Told(WrittenHistogram),
 }
 
@@ -89,7 +90,7 @@ impl AsText for BatchLatencies {
     }
 }
 
-/// However they are kept, the same was measured.
+/// Equality of what was measured, in whichever form it is kept.
 impl PartialEq for BatchLatencies {
     fn eq(&self, other: &BatchLatencies) -> bool {
         Histogram::<u32>::from(self.clone()) == Histogram::<u32>::from(other.clone())

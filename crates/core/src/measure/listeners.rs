@@ -1,11 +1,11 @@
-//! Which processes of this machine listen at an address: a server that somebody else started works beside the clients,
-//! and is none of the other programs that disturb a measurement.
+//! Processes of this machine that listen at an address. Such a process is a server of the run even if kvdyno has not
+//! started it, and so none of the other programs that disturb a measurement.
 
 use std::collections::BTreeSet;
 use std::fs::{read_dir, read_link, read_to_string};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// The state of a socket that listens, in /proc/net/tcp.
+/// State of a socket that listens, in /proc/net/tcp.
 const LISTENS: &str = "0A";
 /// Programs that pass connections on: the server is another process, which may be on this machine or not.
 const PROXIES: [&str; 10] = [
@@ -21,8 +21,8 @@ const PROXIES: [&str; 10] = [
     "ssh",
 ];
 
-/// Returns number and name of every process that serves one of `addresses` on this machine. `None` if one of these is an
-/// address of this machine and it cannot be told who serves there.
+/// Returns number and name of every process that serves one of `addresses` on this machine. `None` if one of these is
+/// an address of this machine and the process that serves there is not known.
 #[must_use]
 pub fn servers_at(addresses: &[SocketAddr]) -> Option<Vec<(u32, String)>> {
     let mut found: Vec<(u32, String)> = Vec::new();
@@ -45,7 +45,7 @@ pub fn servers_at(addresses: &[SocketAddr]) -> Option<Vec<(u32, String)>> {
     Some(found)
 }
 
-/// Only an address of its own lets a machine bind a socket to it.
+/// Returns true if `ip` is an address of this machine: only to such a one it can bind a socket.
 fn is_of_this_machine(ip: IpAddr) -> bool {
     ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok()
 }
@@ -73,7 +73,7 @@ fn holds(pid: u32, sockets: &BTreeSet<String>) -> bool {
         .any(|link| link.to_str().is_some_and(|link| sockets.contains(link)))
 }
 
-/// Returns the inodes of the sockets that listen at `address`, or at all of the machine's.
+/// Returns the inodes of the sockets that listen at `address`, or at its port on all addresses.
 fn sockets_at(table: &str, address: SocketAddr) -> Vec<u64> {
     let listens = |line: &str| {
         let mut fields = line.split_ascii_whitespace().skip(1);
@@ -86,7 +86,7 @@ fn sockets_at(table: &str, address: SocketAddr) -> Vec<u64> {
     table.lines().filter_map(listens).collect()
 }
 
-/// Reads `0100007F:1F90`: words of 32 bits as the machine has them, and the port.
+/// Parses an address such as `0100007F:1F90`: words of 32 bits in the machine's order of bytes, and the port.
 fn socket_address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;

@@ -1,4 +1,4 @@
-//! What this machine is, as each result tells it, and on which processors a thread may run.
+//! Facts of this machine, as each result tells them, and the processors that a thread may run on.
 
 use std::fs::read_to_string;
 use std::io;
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cgroup;
 
-/// The Cargo profile that kvdyno was built by: `debug`, `release` (built soon, for those who try it) or `dist`
-/// (everything, for packages and benchmarks).
+/// Cargo profile by which kvdyno was built: `debug`, `release` (quick to build, for those who try it) or
+/// `dist` (fully optimised, for packages and benchmarks).
 pub const BUILD_PROFILE: &str = env!("KVDYNO_PROFILE");
 
 /// The machine that kvdyno runs on. What the system does not tell is `None`.
@@ -24,24 +24,24 @@ pub struct Machine {
     pub architecture: String,
     /// Name that the processor gives itself.
     pub cpu_model: Option<String>,
-    /// Processors on line.
+    /// Number of processors on line.
     pub processors: u32,
-    /// Processors that this process may run on.
+    /// Number of processors that this process may run on.
     pub allowed_processors: u32,
     /// Processors' worth of time that the control group allows; `None` if it sets no limit.
     pub cgroup_processors: Option<f64>,
     /// Main memory, bytes.
     pub memory_bytes: Option<u64>,
-    /// What decides the processors' frequency, such as `performance`.
+    /// Policy that decides the processors' frequency, such as `performance`.
     pub governor: Option<String>,
-    /// What the kernel reads the time from, such as `tsc`.
+    /// Source from which the kernel reads the time, such as `tsc`.
     pub clock_source: Option<String>,
-    /// The profile that kvdyno was built by: [`BUILD_PROFILE`].
+    /// Cargo profile by which kvdyno was built: [`BUILD_PROFILE`].
     pub build: String,
 }
 
 impl Machine {
-    /// Asks the system.
+    /// Asks the system for the facts of this machine.
     #[must_use]
     pub fn describe() -> Machine {
         let line = |path: &str| read_to_string(path).ok().map(|text| text.trim().to_owned());
@@ -63,13 +63,13 @@ impl Machine {
     }
 }
 
-/// Processors on line; `None` if the system does not say.
+/// Returns the number of processors on line; `None` if the system does not say.
 fn processors() -> Option<u32> {
     // SAFETY: sysconf only looks up a figure of the system.
     u32::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).ok()
 }
 
-/// Bytes of main memory; `None` if the system does not say.
+/// Returns the bytes of main memory; `None` if the system does not say.
 #[cfg(target_os = "linux")]
 // The width of these fields differs between targets.
 #[allow(clippy::unnecessary_cast)]
@@ -93,7 +93,7 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
     Some(name.trim().to_owned())
 }
 
-/// Numbers of the processors that this thread may run on, in order; never empty.
+/// Returns the numbers of the processors that this thread may run on, in order; never empty.
 #[must_use]
 pub fn allowed_cpus() -> Vec<usize> {
     let cpus = affinity();

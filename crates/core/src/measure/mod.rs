@@ -1,5 +1,5 @@
-//! How the asking is timed: the clock, histograms by operation kind and interval, and what a phase
-//! measured in all; and what the machine it ran on is and gave.
+//! Measurement of requests: the clock, histograms by operation kind and interval, and the totals of
+//! a phase. Also the facts of the machine it ran on, and what the phase took from it.
 
 mod bottleneck;
 mod busy;

@@ -1,11 +1,11 @@
-//! What other programs on this machine took of all processors.
+//! Processor time that other programs on this machine took.
 
 use std::fs::read_to_string;
 use std::time::Duration;
 
 use super::procfs::{MachineTimes, ticks};
 
-/// Time of all processors that went to interrupts and what they left to do, and to no process.
+/// Reads the time of all processors that went to interrupts, hard and soft, and to no process.
 pub(super) fn interrupts() -> Duration {
     let text = read_to_string("/proc/stat").unwrap_or_default();
     of_interrupts(&text).unwrap_or_default()
@@ -17,7 +17,8 @@ fn of_interrupts(stat: &str) -> Option<Duration> {
     Some(next()? + next()?)
 }
 
-/// Share of all processors' time that went to others: to none of those who took `ours`, nor to interrupts.
+/// Returns the share of all processors' time that went to other programs. `ours` is the time of kvdyno, of
+/// the servers and of interrupts.
 pub(super) fn others(machine: &MachineTimes, ours: Duration) -> Option<f64> {
     let total = machine.total().as_secs_f64();
     let others = (machine.user + machine.system).as_secs_f64() - ours.as_secs_f64();

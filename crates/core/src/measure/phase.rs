@@ -1,4 +1,4 @@
-//! What a phase measured in all: the load's answer, and the report's only source.
+//! Measurement of a whole phase: the answer of the load, and the only source of the report.
 
 use std::time::{Duration, SystemTime};
 
@@ -18,36 +18,37 @@ use crate::workload::Kind;
 /// Errors of one class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorSummary {
-    /// What kind of trouble.
+    /// Class of the errors.
     pub class: ErrorClass,
-    /// Whether these requests may have been applied.
+    /// Certainty about these requests: surely not applied, or perhaps.
     pub certainty: Certainty,
-    /// How many.
+    /// Number of errors.
     pub count: u64,
-    /// Of these, time-outs while kvdyno itself stood still: not the store's.
+    /// Number of them that are time-outs while kvdyno itself stood still: not the store's doing.
     pub of_client: u64,
-    /// What the first one said.
+    /// Message of the first one.
     pub first_message: String,
-    /// When the first one ended.
+    /// Time at which the request of the first one ended, ns.
     pub first_at: Nanos,
-    /// When the last one ended.
+    /// Time at which the request of the last one ended, ns.
     pub last_at: Nanos,
 }
 
-/// Records that were old or absent when they were read last, by what reading them again gave: all of them, each once.
+/// Numbers of records that were old or absent when they were read last, by the outcome of reading them again: all of
+/// them, each once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OldRecords {
-    /// Still old or absent, in some field where fields are written apart.
+    /// Records that are still old or absent; where fields are written apart, in some field.
     pub lost: u64,
-    /// Of these, records that the phase before had inserted; 0 where the plan does not name them.
+    /// Number of them that the phase before had inserted; 0 where the plan does not name them.
     pub lost_inserts: u64,
-    /// Right.
+    /// Records that were right when they were read again.
     pub late: u64,
-    /// They could not be read again: nobody knows whether what was acknowledged there is lost.
+    /// Records that could not be read again: nobody knows whether what was acknowledged there is lost.
     pub unread: u64,
 }
 
-/// Why a phase ended.
+/// Reason for which a phase ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopReason {
@@ -65,87 +66,89 @@ pub enum StopReason {
     AgentLost,
 }
 
-/// What a phase measured.
+/// Measurement of a phase.
 #[derive(Clone, Debug)]
 pub struct PhaseMeasure {
-    /// Begin, by the calendar.
+    /// Begin, by the system's calendar clock.
     pub started_at: SystemTime,
-    /// Begin, on [`super::now`]'s clock.
+    /// Begin, ns on the clock of [`super::now`].
     pub start: Nanos,
-    /// End, on the same clock: its deadline, or when it was stopped; where its requests were all made
-    /// before, when the schedule would have gone on, or the last one's answer if that came later.
+    /// End, ns on the same clock: the deadline of the phase, or the time at which it was stopped. Where all its
+    /// requests were made before, the time at which the schedule would have gone on, or that of the last answer if it
+    /// came later.
     pub end: Nanos,
-    /// When the last answer came: after the end if there was a drain.
+    /// Time of the last answer, ns on the same clock: after the end if there was a drain.
     pub last_end: Nanos,
-    /// Why it ended.
+    /// Reason for which it ended.
     pub stopped: StopReason,
     /// Promises of the store when the phase began.
     pub profile: Profile,
     /// Totals of each series.
     pub series: Vec<(Series, KindTotal)>,
-    /// How it went over its time.
+    /// Course of the phase over its time.
     pub timeline: Timeline,
     /// Operations that fell due (open arrivals) or were started (closed).
     pub offered: u64,
     /// Operations started.
     pub started: u64,
-    /// More fell due than there was time to count: `offered` and `unstarted` are estimates.
+    /// True if more fell due than there was time to count: `offered` and `unstarted` are estimates then.
     pub offered_estimated: bool,
     /// Operations due by the stop and never started: lower bounds (stop − due) of their response
     /// times, ns; open arrivals only.
     pub unstarted: Option<Histogram<u64>>,
-    /// How much later than due requests were sent although a client was free, ns; open only.
+    /// Time by which requests were sent later than due although a client was free, ns; open arrivals only.
     pub send_lag: Option<Histogram<u64>>,
-    /// When kvdyno itself stood still.
+    /// Stretches in which kvdyno itself stood still.
     pub stalls: Stalls,
     /// Errors by class, most frequent first.
     pub errors: Vec<ErrorSummary>,
     /// Each worker's use of time.
     pub workers: Vec<WorkerUse>,
-    /// Operation ids that each group began: 0..n of it.
+    /// Number n of operations that each group began: ids 0..n of the group.
     pub issued: Vec<u64>,
-    /// Records that exist from here on: operations of the next phase go to 0..records.
+    /// Number of records that exist from here on: operations of the next phase go to 0..records.
     pub records: u64,
-    /// What verification saw.
+    /// Counts of what verification saw.
     pub tally: Tally,
-    /// Of a phase with faults: records not found where the ledger expects one, by the begin of the 20 ms
-    /// in which that was answered.
+    /// Number of records not found where the ledger expects one, by the begin (ns) of the 20 ms in which the read was
+    /// answered; only in a phase with faults.
     pub missed_at: Vec<(Nanos, u64)>,
     /// Examples of anomalies, at most [`crate::verify::ANOMALIES_KEPT`] of them; `tally` counts all.
     pub anomalies: Vec<Anomaly>,
-    /// Histories of sampled records and what they say, if the phase asked for it.
+    /// Histories of sampled records with their verdict, if the phase asked for it.
     pub linearizability: Option<Examined>,
-    /// What the store's driver noticed.
+    /// Figures that the store's driver noticed.
     pub figures: Vec<Figure>,
-    /// How far what was old or absent was behind, of all reads as they were made.
+    /// Staleness of all reads that found something old or absent, as they were made.
     pub behind: Behind,
-    /// What became of records that were old or absent when they were read last.
+    /// Fate of records that were old or absent when they were read last.
     pub old: OldRecords,
-    /// Of a phase that reads all records back: those that were not answered, nor when asked again.
+    /// Number of records whose read was not answered, nor was it when asked again; of a phase that reads all records
+    /// back.
     pub unread: u64,
 }
 
 impl PhaseMeasure {
-    /// How long it was.
+    /// Returns the time from its begin to its end.
     #[must_use]
     pub fn span(&self) -> Duration {
         Duration::from_nanos(self.end.saturating_sub(self.start))
     }
 
-    /// From its begin until nothing was in flight any more.
+    /// Returns the time from its begin until nothing was in flight any more.
     #[must_use]
     pub fn span_with_drain(&self) -> Duration {
         Duration::from_nanos(self.end.max(self.last_end).saturating_sub(self.start))
     }
 
-    /// Operations a second that succeeded before its end; 0 if no time passed.
+    /// Returns the operations a second that succeeded before its end; 0 if no time passed.
     #[must_use]
     pub fn rate(&self) -> f64 {
         let ok = self.series.iter().map(|(_, measure)| measure.ok - measure.drained.ok);
         self.a_second(ok.sum())
     }
 
-    /// Records a second that operations of some kinds moved before its end; 0 if no time passed.
+    /// Returns the records a second that operations of some kinds moved before its end; 0 if no time passed.
     #[must_use]
     pub fn record_rate(&self, kinds: &[Kind]) -> f64 {
         let of_kinds = self.series.iter().filter(|(series, _)| kinds.contains(&series.kind));

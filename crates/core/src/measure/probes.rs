@@ -1,5 +1,6 @@
-//! Is this machine fit to measure on? Short probes of what every measurement rests on: the clock,
-//! timers, loopback, storage, and whether other virtual machines take our time. All bounded.
+//! Fitness of this machine for measurements. Short probes, all bounded, of what every measurement rests on:
+//! the clock, timers, loopback, storage, and the processor time that other virtual machines and processes
+//! take.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -18,15 +19,15 @@ use super::queues::{NetworkDevice, network_devices};
 use super::resources::Sampler;
 use super::thread_time::thread_cpu;
 
-/// Pairs of clock readings that are timed.
+/// Number of pairs of clock readings that are timed.
 const CLOCK_PAIRS: u32 = 200_000;
-/// Sleeps that are timed, and how long each asks for.
+/// Number of sleeps that are timed, and the time that each asks for.
 const SLEEPS: (usize, Duration) = (200, Duration::from_millis(1));
-/// Bounds of the loopback probe.
+/// Bounds of the loopback probe: requests, and time.
 const LOOPBACK: (usize, Duration) = (20_000, Duration::from_secs(1));
 /// Bytes sent each way.
 const ECHO_BYTES: usize = 64;
-/// Bounds of the storage probe.
+/// Bounds of the storage probe: syncs, and time.
 const SYNCS: (usize, Duration) = (50, Duration::from_secs(5));
 /// Bytes written before each sync.
 const SYNC_BYTES: usize = 4096;
@@ -34,9 +35,9 @@ const SYNC_BYTES: usize = 4096;
 /// Median and 99th percentile of what a probe timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spread {
-    /// Half were at most this.
+    /// Median: half were at most this.
     pub p50: Duration,
-    /// 99 of 100 were at most this.
+    /// 99th percentile: 99 of 100 were at most this.
     pub p99: Duration,
 }
 
@@ -48,41 +49,41 @@ impl Spread {
     }
 }
 
-/// A small TCP request and its answer between two threads of this machine.
+/// Cost of a small TCP request and its answer between two threads of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loopback {
     /// Time from sending to the answer.
     pub round_trip: Spread,
-    /// Processor time of the asking thread, for each.
+    /// Processor time of the asking thread, for each request.
     pub client_cpu: Duration,
 }
 
-/// How many files and connections this process may have open.
+/// Limit of the files and connections that this process may have open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenFiles {
-    /// In force now.
+    /// Limit in force now.
     pub soft: u64,
-    /// To which [`raise_open_files`] raises it without privileges.
+    /// Limit to which [`raise_open_files`] raises it without privileges.
     pub hard: u64,
 }
 
-/// What the probes found. `None` where one could not be carried out.
+/// Findings of the probes; `None` where one could not be carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Probes {
     /// Cost of the two clock readings around an operation, ns.
     pub clock_pair_ns: f64,
-    /// How much longer than asked a sleep of 1 ms takes.
+    /// Time by which a sleep of 1 ms takes longer than asked.
     pub oversleep: Option<Spread>,
-    /// Request and answer over TCP.
+    /// Cost of request and answer over TCP.
     pub loopback: Option<Loopback>,
-    /// Writing 4 KiB and waiting until storage has them (fdatasync).
+    /// Time to write 4 KiB and to wait until storage has them (fdatasync).
     pub sync: Option<Spread>,
-    /// Limit of this process.
+    /// Limit of open files of this process.
     pub open_files: Option<OpenFiles>,
     /// Share of all processors' time that other virtual machines took during the probes; `None` too if those
     /// took too little time to tell.
     pub steal: Option<f64>,
-    /// The same of other processes on this machine.
+    /// Share of all processors' time that other processes on this machine took; `None` in the same cases.
     pub other_load: Option<f64>,
 }
 
@@ -92,7 +93,7 @@ pub const IDLE_STEAL: f64 = 0.02;
 /// `other-load` allows.
 pub const IDLE_OTHER_LOAD: f64 = 0.10;
 
-/// Something that makes this machine less fit to measure on.
+/// Fact that makes this machine less fit to measure on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "name")]
 pub enum FitWarning {
@@ -130,7 +131,7 @@ pub enum FitWarning {
     FewOpenFiles {
         /// Limit now.
         soft: u64,
-        /// To which it can be raised.
+        /// Limit to which it can be raised.
         hard: u64,
     },
     /// A server on this machine would share the only processor with kvdyno.
@@ -154,15 +155,15 @@ pub enum FitWarning {
     DebugBuild,
     /// A probe could not be carried out.
     ProbeFailed {
-        /// Which one.
+        /// Name of the probe.
         probe: String,
-        /// What the system said.
+        /// Message of the system.
         message: String,
     },
 }
 
 impl FitWarning {
-    /// What was found, in one sentence.
+    /// Returns what was found, in one sentence.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -202,7 +203,7 @@ impl FitWarning {
         }
     }
 
-    /// What to do about it.
+    /// Returns what to do about it.
     #[must_use]
     pub fn advice(&self) -> &'static str {
         match self {
@@ -236,16 +237,16 @@ impl FitWarning {
     }
 }
 
-/// How fit this machine is.
+/// Fitness of this machine for measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fitness {
-    /// What it is.
+    /// Facts of the machine.
     pub machine: Machine,
-    /// What the probes found.
+    /// Findings of the probes.
     pub probes: Probes,
-    /// Its network devices.
+    /// Network devices of the machine.
     pub network: Vec<NetworkDevice>,
-    /// What speaks against it.
+    /// Facts that speak against it.
     pub warnings: Vec<FitWarning>,
 }
 
@@ -321,7 +322,8 @@ fn judge_machine(machine: &Machine) -> Vec<FitWarning> {
     warnings
 }
 
-/// Fewer processors than four hardly leave one for interrupts alone.
+/// Warns of network devices with one queue. Machines of fewer than four processors are left out: these
+/// hardly leave one processor for interrupts alone.
 fn judge_network(network: &[NetworkDevice], machine: &Machine) -> Vec<FitWarning> {
     let single = network.iter().filter(|device| device.receive == 1 && machine.processors >= 4);
     single.map(|device| FitWarning::OneQueue { device: device.name.clone() }).collect()
@@ -374,7 +376,7 @@ fn loopback() -> io::Result<Loopback> {
     Ok(Loopback { round_trip, client_cpu })
 }
 
-/// Removes the storage probe's file however the probe ends.
+/// File of the storage probe, removed on drop, however the probe ends.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
@@ -399,11 +401,11 @@ fn sync_in(folder: &Path) -> io::Result<Spread> {
     Spread::of(times).ok_or_else(|| io::ErrorKind::TimedOut.into())
 }
 
-/// Lets this process have as many files and connections open as it may without privileges; how many
-/// that are.
+/// Lets this process have as many files and connections open as it may without privileges, and returns the
+/// new limit.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn raise_open_files() -> io::Result<OpenFiles> {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

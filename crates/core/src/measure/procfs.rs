@@ -7,10 +7,10 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Bytes of a file that are read; what is wanted stands within them.
+/// Number of bytes of a file that are read: all that is wanted stands within them.
 const HEAD: usize = 4096;
 
-/// Why this machine's resources cannot be sampled.
+/// Error of a machine whose resources cannot be sampled.
 #[derive(Debug, thiserror::Error)]
 pub enum NotSampled {
     /// Counters are read from /proc, which only Linux has.
@@ -19,9 +19,9 @@ pub enum NotSampled {
     /// A file under /proc cannot be read.
     #[error("cannot read {}: {source}; mount /proc to have resources sampled", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
 }
@@ -29,22 +29,22 @@ pub enum NotSampled {
 /// Time of all processors together since the machine started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MachineTimes {
-    /// In programs, niced ones and guests included.
+    /// Time in programs, niced ones and guests included.
     pub user: Duration,
-    /// In the kernel, interrupts included.
+    /// Time in the kernel, interrupts included.
     pub system: Duration,
-    /// Nothing to do.
+    /// Time with nothing to do.
     pub idle: Duration,
-    /// Nothing to do but wait for a disk.
+    /// Time with nothing to do but wait for a disk.
     pub iowait: Duration,
-    /// Wanted, and given to another virtual machine.
+    /// Time that was wanted here and given to another virtual machine.
     pub steal: Duration,
-    /// How many processors there are.
+    /// Number of processors.
     pub processors: u32,
 }
 
 impl MachineTimes {
-    /// All processors' time, whatever they did.
+    /// Returns the time of all processors, whatever they did.
     #[must_use]
     pub fn total(&self) -> Duration {
         self.user + self.system + self.idle + self.iowait + self.steal
@@ -61,7 +61,7 @@ impl MachineTimes {
         (self.user + self.system).as_secs_f64() / total * f64::from(self.processors)
     }
 
-    /// What was added since `earlier`; nothing where a counter went back, as idle time may.
+    /// Returns what was added since `earlier`; zero where a counter went back, as idle time may.
     #[must_use]
     pub fn since(&self, earlier: &MachineTimes) -> MachineTimes {
         MachineTimes {
@@ -94,7 +94,7 @@ impl MachineTimes {
     }
 }
 
-/// What a process used since it started.
+/// Resources that a process used since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessCounters {
     /// Processor time in the program.
@@ -116,8 +116,8 @@ pub struct ProcessCounters {
 }
 
 impl ProcessCounters {
-    /// These counts with those of a former process added. Memory is that of this one, and so is the
-    /// network's, which is counted for a network namespace and goes on when its process does not.
+    /// Returns these counts with those of a former process added. Memory and network bytes stay those of this one:
+    /// network bytes are counted for a network namespace, which goes on when its process does not.
     pub(super) fn on_top_of(&self, former: &ProcessCounters) -> ProcessCounters {
         let sum = |mine: Option<u64>, its: Option<u64>| Some(mine? + its.unwrap_or_default());
         ProcessCounters {
@@ -174,7 +174,7 @@ pub(super) fn parse_network_of(text: &str) -> Vec<(String, u64, u64)> {
     lines.filter_map(link).collect()
 }
 
-/// The process has another network than we have, and so its interfaces are its own.
+/// Returns true if the process has another network namespace than kvdyno, so that its interfaces are its own.
 fn has_own_network(who: &str) -> bool {
     let network = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/net")).ok();
     network(who).zip(network("self")).is_some_and(|(its, ours)| its != ours)
@@ -200,7 +200,7 @@ impl ProcFile {
         }
     }
 
-    /// The first bytes of the file as it is now; `None` if it can no longer be read.
+    /// Reads the first bytes of the file as it is now; `None` if it can no longer be read.
     pub(super) fn read(&mut self) -> Option<&str> {
         let length = self.file.read_at(&mut self.buffer[..], 0).ok().filter(|&n| n > 0)?;
         let valid = match std::str::from_utf8(&self.buffer[..length]) {
@@ -211,7 +211,7 @@ impl ProcFile {
     }
 }
 
-/// The files that tell of one process.
+/// Open files that tell of one process.
 #[derive(Debug)]
 pub(super) struct ProcessFiles {
     stat: ProcFile,
@@ -220,7 +220,7 @@ pub(super) struct ProcessFiles {
 }
 
 impl ProcessFiles {
-    /// `who` is a process number or `self`.
+    /// Opens the files of a process. `who` is its number, or `self`.
     pub(super) fn open(who: &str) -> Result<ProcessFiles, NotSampled> {
         let stat = ProcFile::open(format!("/proc/{who}/stat"))?;
         let open = |name: &str| ProcFile::open(format!("/proc/{who}/{name}")).ok();
@@ -228,7 +228,7 @@ impl ProcessFiles {
         Ok(ProcessFiles { stat, io: open("io"), network })
     }
 
-    /// `None` once the process has ended.
+    /// Reads the counters; `None` once the process has ended.
     pub(super) fn read(&mut self) -> Option<ProcessCounters> {
         let mut counters = ProcessCounters::parse(self.stat.read()?)?;
         let io = self.io.as_mut().and_then(|file| parse_io(file.read()?));
@@ -241,7 +241,7 @@ impl ProcessFiles {
     }
 }
 
-/// Clock ticks, the unit of /proc's processor times, as time.
+/// Converts clock ticks, the unit of processor times in /proc, to time.
 pub(super) fn ticks(count: u64) -> Duration {
     let a_second = rustix::param::clock_ticks_per_second();
     Duration::from_nanos(count.saturating_mul(1_000_000_000 / a_second.max(1)))

@@ -1,5 +1,5 @@
-//! Network devices: how many queues each has, and which processors their interrupts go to. A device of
-//! one queue has one processor handle every packet, which may be the client's own.
+//! Network devices: their queues, and the processors that their interrupts go to. In a device of one
+//! queue one processor handles every packet, and it may be the client's own.
 
 use std::collections::BTreeSet;
 use std::fs::{read_dir, read_to_string};
@@ -12,15 +12,15 @@ use serde::{Deserialize, Serialize};
 pub struct NetworkDevice {
     /// Its name, such as `eth0`.
     pub name: String,
-    /// Queues for what comes in.
+    /// Number of queues for what comes in.
     pub receive: usize,
-    /// Queues for what goes out.
+    /// Number of queues for what goes out.
     pub transmit: usize,
     /// Processors that its interrupts go to, in order; empty where the system does not tell.
     pub processors: Vec<usize>,
 }
 
-/// Every network device that has hardware, or a virtual machine's likeness of it, in order of name.
+/// Lists every network device that has hardware, real or of a virtual machine, in order of name.
 #[must_use]
 pub fn network_devices() -> Vec<NetworkDevice> {
     devices_in(Path::new("/sys/class/net"), Path::new("/proc/irq"))
@@ -57,7 +57,7 @@ fn names(folder: &Path) -> Vec<String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-/// Numbers in a list such as `0-2,5`.
+/// Parses the numbers of a list such as `0-2,5`.
 fn listed_numbers(list: &str) -> Vec<usize> {
     let range = |part: &str| {
         let (from, to) = part.split_once('-').unwrap_or((part, part));

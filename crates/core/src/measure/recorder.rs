@@ -15,53 +15,53 @@ use crate::store::ErrorClass;
 use crate::verify::AnomalyKind;
 use crate::workload::Kind;
 
-/// The timing of one operation.
+/// Timing of one operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// When it was due, if it had a due time.
+    /// Time at which it was due, ns, if it had a due time.
     pub due: Option<Nanos>,
-    /// When it was sent.
+    /// Time at which it was sent, ns.
     pub sent: Nanos,
-    /// When it was answered.
+    /// Time at which it was answered, ns.
     pub done: Nanos,
 }
 
-/// Collects the operations of one worker.
+/// Recorder of the operations of one worker.
 #[derive(Debug)]
 pub struct Recorder {
     worker: usize,
     width: Nanos,
     interval: u32,
-    /// `Nanos::MAX` once the phase is over: what ends then is the drain.
+    /// End of the current interval, ns; `Nanos::MAX` once the phase is over: operations that end then are the drain.
     interval_end: Nanos,
-    /// When the phase ends, as far as it is known.
+    /// End of the phase, ns; `Nanos::MAX` as long as it is not known.
     stop: Nanos,
     started: u64,
     last_end: Nanos,
     in_store: Nanos,
-    /// By group and kind: group × number of kinds + kind.
+    /// Series by group and kind; the index is group × number of kinds + kind.
     series: Vec<Recording>,
-    /// Of reads and of writes.
+    /// Stretches without success of reads and of writes.
     listeners: [Listener; 2],
     slots: Option<Slots>,
     troubles: Troubles,
-    /// Late sends of intervals that are still to come: when, and how late.
+    /// Late sends of intervals that are still to come: time of sending and lag, ns.
     ahead: Vec<(Nanos, Nanos)>,
-    /// When operations of intervals that are still to come were started.
+    /// Times at which operations of intervals that are still to come were started, ns.
     started_ahead: Vec<Nanos>,
     start: Nanos,
     sink: Sender<Batch>,
 }
 
-/// What is recorded of a series.
+/// Record of one series.
 #[derive(Debug, Default)]
 struct Recording {
     measure: KindMeasure,
     shared: Shared,
 }
 
-/// A service time that several operations in a row have had, and that is still to be recorded: where
-/// requests leave together and their answers come with one read, all of them have the same.
+/// Service time that several operations in a row have had, and that is still to be recorded. Where requests leave
+/// together and their answers come with one read, all of them have the same.
 #[derive(Debug, Default)]
 struct Shared {
     service: Nanos,
@@ -91,7 +91,7 @@ impl Recording {
 const KINDS: usize = Kind::ALL.len();
 
 impl Recorder {
-    /// Intervals of `width` ns from `start` on; batches of `worker` go to `sink`.
+    /// Creates a recorder with intervals of `width` ns from `start` on; batches of `worker` go to `sink`.
     #[must_use]
     pub fn new(
         worker: usize,
@@ -122,14 +122,14 @@ impl Recorder {
         }
     }
 
-    /// Counts by slots, too: the phase has faults.
+    /// Makes the recorder count by slots, too, for a phase with faults.
     #[must_use]
     pub fn with_slots(self) -> Recorder {
         Recorder { slots: Some(Slots::new(self.start)), ..self }
     }
 
-    /// The phase ends at `stop`: so does the interval in which that is, and what ends later is handed
-    /// over apart. An earlier end stays.
+    /// Sets the end of the phase. The interval in which `stop` lies ends there, too, and operations that end later are
+    /// handed over apart. An earlier end stays.
     #[inline]
     pub fn stop_at(&mut self, stop: Nanos) {
         if stop < self.stop {
@@ -138,29 +138,29 @@ impl Recorder {
         }
     }
 
-    /// When nothing succeeded, of reads and of writes.
+    /// Returns the stretches without success, of reads and of writes.
     #[must_use]
     #[inline]
     pub fn into_silences(self) -> [Silences; 2] {
         self.listeners.map(Listener::into_silences)
     }
 
-    /// Whether the interval is over at `when`: the caller then hands it over before going on.
+    /// Returns true if the interval is over at `when`: the caller then hands it over before going on.
     #[inline]
     #[must_use]
     pub fn is_over(&self, when: Nanos) -> bool {
         when >= self.interval_end
     }
 
-    /// End of the current interval.
+    /// Returns the end of the current interval, ns.
     #[must_use]
     #[inline]
     pub fn interval_end(&self) -> Nanos {
         self.interval_end
     }
 
-    /// Counts an operation that was started at `now`. A worker goes on with the next interval only with an answer, so that it
-    /// may belong to one that is still to come.
+    /// Counts an operation that was started at `now`. A worker goes on with the next interval only with an answer, so
+    /// that the operation may belong to an interval that is still to come.
     #[inline]
     pub fn start(&mut self, now: Nanos) {
         if now < self.interval_end {
@@ -193,13 +193,13 @@ impl Recorder {
         self.in_store += service;
     }
 
-    /// An operation that ended in the current interval had an error of this class.
+    /// Notes that an operation which ended in the current interval had an error of this class.
     #[cold]
     pub fn note_error(&mut self, class: ErrorClass) {
         self.troubles.note_error(class);
     }
 
-    /// A request was sent at a moment, so much later than due.
+    /// Notes a request that was sent at the moment `sent`, by `late` ns later than due.
     #[inline]
     pub fn note_late(&mut self, sent: Nanos, late: Nanos) {
         if sent < self.interval_end {
@@ -209,12 +209,12 @@ impl Recorder {
         }
     }
 
-    /// Reads of the current interval were wrong.
+    /// Notes wrong reads of the current interval.
     pub fn note_wrong(&mut self, wrong: Vec<(AnomalyKind, u64)>) {
         self.troubles.add(&Troubles { wrong, ..Troubles::default() });
     }
 
-    /// Hands the current interval over, which is over, and goes on with the next. `offered`: operations
+    /// Hands over the current interval, which is over, and goes on with the next. `offered` is the number of operations
     /// that fell due in it.
     pub fn hand_over(&mut self, offered: u64) {
         self.send(offered, true);

@@ -1,6 +1,6 @@
-//! What a run takes from the machine: processors, memory and storage, of the machine as a whole,
-//! of this process and of the servers. The verdict needs it (was the client the limit, did another
-//! machine take our time?), and so does whoever pays for the servers.
+//! Resources that a run takes from the machine: processors, memory and storage, of the machine as a whole,
+//! of this process and of the servers. The verdict needs them (it asks if the client was the limit, and if
+//! another virtual machine took processor time), and so do those who pay for the servers.
 
 mod nursery;
 mod server;
@@ -20,10 +20,12 @@ use server::Server;
 
 /// Time between two samples, as long as there are few.
 const EVERY: Duration = Duration::from_secs(1);
-/// Samples kept; at this number each two become one, and samples are taken half as often.
+/// Highest number of samples kept; at this number each two become one, and samples are taken half as
+/// often.
 const SAMPLES_KEPT: usize = 4096;
 
-/// Processor time and context switches of this process, exact where /proc counts in ticks.
+/// Returns processor time (in the program, in the kernel) and context switches of this process, exact
+/// where /proc counts in ticks.
 fn own_use() -> (Duration, Duration, u64) {
     // SAFETY: a rusage of zeros is a valid value.
     let mut used: libc::rusage = unsafe { std::mem::zeroed() };
@@ -37,22 +39,22 @@ fn own_use() -> (Duration, Duration, u64) {
 /// happened between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// When, on [`super::now`]'s clock.
+    /// Time of the sample, ns on the clock of [`super::now`].
     pub at: Nanos,
-    /// All processors of the machine.
+    /// Times of all processors of the machine.
     pub machine: MachineTimes,
-    /// This process. Its `rss` is the highest seen since the sample before.
+    /// Counters of this process. Its `rss` is the highest seen since the sample before.
     pub own: ProcessCounters,
-    /// Each server, in the order given, those behind that were added meanwhile; `None` while it is not
-    /// there. One that was started again goes on from the counts of its process before. `rss` as for
-    /// `own`.
+    /// Counters of each server, in the order given, followed by those that were added meanwhile; `None`
+    /// while a server is not there. One that was started again goes on from the counts of its process
+    /// before. `rss` is as for `own`.
     pub servers: Vec<Option<ProcessCounters>>,
 }
 
-/// What a process used over a span.
+/// Resources that a process used over a span.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProcessUse {
-    /// Processors kept busy: 1.5 is one and a half, whatever the machine has.
+    /// Number of processors kept busy: 1.5 is one and a half, whatever the machine has.
     pub processors: f64,
     /// Processor time in the program.
     pub user: Duration,
@@ -85,19 +87,20 @@ impl ProcessUse {
     }
 }
 
-/// What a server process used.
+/// Resources that a server process used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServerUse {
     /// Number of the process; of the last one, if it was started again.
     pub pid: u32,
-    /// From the first sample to the last that found it; `None` if fewer than two did.
+    /// Use from the first sample to the last that found it; `None` if fewer than two did.
     pub used: Option<ProcessUse>,
-    /// It was still there at the last sample.
+    /// True if it was still there at the last sample.
     pub alive: bool,
     /// Share of the time that its busiest thread worked; `None` if the process was not the same at both
     /// ends.
     pub busiest_thread: Option<f64>,
-    /// Share of the time that one of its threads waited for a processor: of the one that waited longest.
+    /// Share of the time that a thread of it waited for a processor, of the thread that waited longest;
+    /// `None` as for `busiest_thread`.
     #[serde(default)]
     pub longest_wait: Option<f64>,
 }
@@ -105,20 +108,21 @@ pub struct ServerUse {
 /// A process that a server started meanwhile: Redis writes snapshots and rewrites its file in one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offspring {
-    /// Index of the server.
+    /// Index of the server that started it.
     pub server: usize,
-    /// What it calls itself.
+    /// Name that it gives itself.
     pub name: String,
-    /// When it was first seen, on [`super::now`]'s clock.
+    /// Time at which it was first seen, ns on the clock of [`super::now`].
     pub from: Nanos,
-    /// When it was last seen.
+    /// Time at which it was last seen, ns.
     pub to: Nanos,
-    /// Processor time that it had had in all by some moments, in order, about a second apart.
+    /// Processor time that it had had in all by some moments (ns), in order, about a second apart.
     pub work: Vec<(Nanos, Duration)>,
 }
 
 impl Offspring {
-    /// Processor time that it had between two moments, as if it had worked evenly between two looks.
+    /// Returns the processor time that it had between two moments, as if it had worked evenly between two
+    /// looks.
     #[must_use]
     pub fn worked(&self, from: Nanos, to: Nanos) -> Duration {
         let had = self.work.windows(2).map(|pair| {
@@ -131,20 +135,20 @@ impl Offspring {
     }
 }
 
-/// What a phase took from the machine. Shares are of all processors' time, 0 to 1.
+/// Resources that a phase took from the machine. Shares are of all processors' time, 0 to 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResourceSummary {
-    /// From the first sample to the last.
+    /// Time from the first sample to the last.
     pub span: Duration,
-    /// Share spent working, whoever for.
+    /// Share spent working, for any program.
     pub busy: f64,
-    /// Share wanted and given to other virtual machines (`st` in top).
+    /// Share that was wanted here and given to other virtual machines (`st` in top).
     pub steal: f64,
     /// Share idle while waiting for storage.
     pub iowait: f64,
-    /// This process.
+    /// Use of this process.
     pub own: ProcessUse,
-    /// The servers, in the order given, those behind that were added meanwhile.
+    /// Use of the servers, in the order given, followed by those that were added meanwhile.
     pub servers: Vec<ServerUse>,
     /// Share of its speed that the fullest network link carried in one direction; `None` where no link
     /// tells its speed.
@@ -154,35 +158,35 @@ pub struct ResourceSummary {
 }
 
 impl ResourceSummary {
-    /// Clock ticks that went by on each processor: what its shares of the processors' time are counted in,
-    /// each of them one tick wrong at worst.
+    /// Returns the clock ticks that went by on each processor. The shares of the processors' time are
+    /// counted in them, each share one tick wrong at worst.
     #[must_use]
     pub fn ticks(&self) -> u64 {
         (self.span.as_nanos() / ticks(1).as_nanos().max(1)) as u64
     }
 }
 
-/// The samples of a phase and what they come to.
+/// Samples of a phase, and their summary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resources {
-    /// In order of time, at most 4,096.
+    /// Samples in order of time, at most 4,096.
     pub samples: Vec<Sample>,
-    /// From the first sample to the last.
+    /// Summary from the first sample to the last.
     pub summary: ResourceSummary,
     /// Processes that the servers started and that were seen at their work.
     pub offspring: Vec<Offspring>,
 }
 
-/// What the sampling thread is told.
+/// Message to the sampling thread.
 #[derive(Debug)]
 enum Word {
-    /// From now on these processes are the servers.
+    /// New list of the servers' process numbers.
     Follow(Vec<u32>),
-    /// It is over.
+    /// End of sampling.
     Stop,
 }
 
-/// What the sampling thread brings home.
+/// Result of the sampling thread.
 #[derive(Debug)]
 struct Kept {
     samples: Vec<Sample>,
@@ -191,21 +195,21 @@ struct Kept {
     servers: Vec<u32>,
 }
 
-/// Tells a [`Sampler`] which processes the servers are now.
+/// Handle that tells a [`Sampler`] which processes the servers are now.
 #[derive(Clone, Debug)]
 pub struct Follow(Sender<Word>);
 
 impl Follow {
-    /// From now on the server at each place of the list is the process of that number: another one than
-    /// before, where it was started again. Numbers behind the last place are new servers.
+    /// Makes the process of each number in the list the server at that place: another one than before,
+    /// where it was started again. Numbers behind the last place are new servers.
     pub fn now(&self, servers: &[u32]) {
         // A sampler that is over follows nobody.
         let _ = self.0.send(Word::Follow(servers.to_vec()));
     }
 }
 
-/// Samples this machine once a second on a thread of its own, from [`Sampler::start`] to
-/// [`Sampler::stop`]. Its own cost is a few file reads a second.
+/// Thread that samples this machine once a second, from [`Sampler::start`] to [`Sampler::stop`]. Its own
+/// cost is a few file reads a second.
 #[derive(Debug)]
 pub struct Sampler {
     tell: Sender<Word>,
@@ -216,8 +220,8 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Takes the first sample and goes on by itself. `servers` are process numbers, of any process
-    /// on this machine; one that is not there is reported as such, not an error.
+    /// Takes the first sample, and starts the thread that takes the others. `servers` are process numbers,
+    /// of any process on this machine; one that is not there is reported as such, not an error.
     ///
     /// # Errors
     /// [`NotSampled`] where the machine's own counters cannot be read.
@@ -225,10 +229,10 @@ impl Sampler {
         Sampler::start_telling(servers, Box::new(|_, _| {}))
     }
 
-    /// As [`Sampler::start`]; `sink` gets each sample with the one before it.
+    /// Does the same as [`Sampler::start`]; besides, `sink` gets each sample with the one before it.
     ///
     /// # Errors
-    /// As [`Sampler::start`].
+    /// Those of [`Sampler::start`].
     pub fn start_telling(servers: &[u32], sink: SampleSink) -> Result<Sampler, NotSampled> {
         Sampler::start_every(EVERY, SAMPLES_KEPT, servers, sink)
     }
@@ -250,7 +254,7 @@ impl Sampler {
         Ok(Sampler { tell, thread, servers: servers.to_vec(), began, interrupts })
     }
 
-    /// A hand for who knows when servers are started again, or added.
+    /// Returns a handle for the caller that knows when servers are started again, or added.
     #[must_use]
     pub fn follow(&self) -> Follow {
         Follow(self.tell.clone())
@@ -259,7 +263,7 @@ impl Sampler {
     /// Takes the last sample and sums up.
     ///
     /// # Panics
-    /// If the sampling thread did.
+    /// If the sampling thread has panicked.
     #[must_use]
     pub fn stop(self) -> Resources {
         // An error means that the thread is over already; joining tells why.
@@ -284,8 +288,8 @@ impl Sampler {
 }
 
 impl Resources {
-    /// Share of all processors' time that went to others. `None` where servers had processes of their own,
-    /// whose time is nowhere counted.
+    /// Returns the share of all processors' time that went to other programs. `None` where servers had
+    /// started processes, whose time is nowhere counted.
     fn others(&self, interrupts: Duration) -> Option<f64> {
         let (first, last) = (self.samples.first()?, self.samples.last()?);
         let time = |used: &ProcessUse| used.user + used.system;
@@ -296,16 +300,16 @@ impl Resources {
     }
 }
 
-/// Gets each sample, with the one before it, when it is taken.
+/// Callback that gets the sample before and each new sample, when it is taken.
 pub type SampleSink = Box<dyn FnMut(&Sample, &Sample) + Send>;
 
-/// The sampling thread's own.
+/// State of the sampling thread.
 struct Sampling {
     every: Duration,
     sources: Sources,
     nursery: Nursery,
     samples: Thinned,
-    /// The newest.
+    /// Newest sample.
     last: Sample,
     sink: SampleSink,
 }
@@ -350,7 +354,7 @@ impl Sampling {
     }
 }
 
-/// Open files behind a sample.
+/// Open files from which samples are read.
 #[derive(Debug)]
 struct Sources {
     machine: ProcFile,
@@ -382,13 +386,13 @@ impl Sources {
     }
 }
 
-/// Samples in bounded memory: when full, every second one goes, and the highest memory seen is
+/// Samples in bounded memory: when it is full, every second one is dropped, and the highest memory seen is
 /// kept in the one that stays. The first sample is never dropped, nor is the last.
 #[derive(Debug)]
 struct Thinned {
     kept: Vec<Sample>,
     keep: usize,
-    /// How many times rarer than at the start samples now are.
+    /// Factor by which samples are rarer now than at the start.
     stride: u32,
 }
 

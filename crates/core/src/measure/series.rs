@@ -1,6 +1,6 @@
-//! Latencies of one operation kind of one client group. Failures have histograms of their own, so
-//! that a fast refusal never flatters a percentile, and so have gets that find nothing: a store
-//! answers them sooner than with a record.
+//! Counts and latencies of one operation kind of one client group. Failures have histograms of their own, so that a
+//! fast refusal never flatters a percentile. So have gets that find nothing: a store answers them sooner than with a
+//! record.
 
 use hdrhistogram::{Counter, Histogram};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use super::histogram_text::{AsText, as_text};
 use super::latencies::Latencies;
 use crate::workload::Kind;
 
-/// Which operations a measure is about.
+/// Series: the operations of one kind in one client group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Series {
     /// Number of the client group in the phase.
@@ -20,12 +20,12 @@ pub struct Series {
     pub kind: Kind,
 }
 
-/// How an operation ended.
+/// Outcome of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// Answered.
+    /// Answered with success.
     Ok {
-        /// Records that were read or deleted and were not there.
+        /// Number of records that were read or deleted and were not there.
         missed: u32,
     },
     /// Surely not applied.
@@ -34,7 +34,7 @@ pub enum Ending {
     Indeterminate,
 }
 
-/// Operations that ended after their phase: among the counts and latencies, and in no rate.
+/// Operations that ended after their phase: they are among the counts and latencies, but in no rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drained {
     /// Operations that succeeded.
@@ -43,22 +43,22 @@ pub struct Drained {
     pub records: u64,
     /// Operations that did not succeed.
     pub unsuccessful: u64,
-    /// Of those that succeeded, gets that found nothing.
+    /// Gets that succeeded and found nothing.
     pub found_nothing: u64,
     /// Records that gets did not find.
     pub missed: u64,
 }
 
-/// Counts and latencies of a series. Those of an interval are in histograms of 32 bits, those of a phase in such of 64
-/// (`L`). Histograms are made when first used.
+/// Counts and latencies of a series. Latencies of an interval are in histograms of 32 bits, those of a phase in
+/// histograms of 64 bits (`L`). Histograms are made when first used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "L: AsText")]
 pub struct KindMeasure<L = Histogram<u32>> {
     /// Operations that succeeded, found or not.
     pub ok: u64,
-    /// Of these, reads and deletes whose record was not there; batches of which none was.
+    /// Number of them that are reads and deletes whose record was not there, or batches of which no record was there.
     pub missing: u64,
-    /// Of [`KindMeasure::records`], those that gets ([`Kind::gets`]) did not find.
+    /// Number of [`KindMeasure::records`] that gets ([`Kind::gets`]) did not find.
     pub missed: u64,
     /// Operations surely not applied.
     pub failed: u64,
@@ -67,12 +67,12 @@ pub struct KindMeasure<L = Histogram<u32>> {
     /// Records asked for or written: 1 for each single-record operation that succeeded, n for batches,
     /// and what scans found.
     pub records: u64,
-    /// Of all these, what ended after the phase.
+    /// Part of all these that ended after the phase.
     pub drained: Drained,
-    /// Service time (sent → answered) of those that succeeded, ns; of gets those that found a record.
+    /// Service time (sent → answered) of operations that succeeded, ns; of gets only of those that found a record.
     #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
     pub service: Option<L>,
-    /// Response time (due → answered) of the same, ns; open arrivals only.
+    /// Response time (due → answered) of the same operations, ns; open arrivals only.
     #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
     pub response: Option<L>,
     /// Service time of gets that found nothing, ns.
@@ -81,15 +81,15 @@ pub struct KindMeasure<L = Histogram<u32>> {
     /// Response time of gets that found nothing, ns; open arrivals only.
     #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
     pub missed_response: Option<L>,
-    /// Service time of those that did not succeed, ns.
+    /// Service time of operations that did not succeed, ns.
     #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
     pub unsuccessful_service: Option<L>,
-    /// Response time of those that did not succeed, ns; open arrivals only.
+    /// Response time of operations that did not succeed, ns; open arrivals only.
     #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
     pub unsuccessful_response: Option<L>,
 }
 
-/// What a whole phase counted of a series.
+/// Measure of a series over a whole phase.
 pub type KindTotal = KindMeasure<Histogram<u64>>;
 
 impl Drained {
@@ -102,7 +102,7 @@ impl Drained {
         self.missed += other.missed;
     }
 
-    /// All of them, however they ended.
+    /// Returns the number of all of them, however they ended.
     #[must_use]
     #[inline]
     pub fn completed(self) -> u64 {
@@ -131,14 +131,14 @@ impl<L> Default for KindMeasure<L> {
 }
 
 impl<L> KindMeasure<L> {
-    /// All operations that ended.
+    /// Returns the number of all operations that ended.
     #[must_use]
     #[inline]
     pub fn completed(&self) -> u64 {
         self.ok + self.failed + self.indeterminate
     }
 
-    /// The same with latencies in another form.
+    /// Converts the latencies to another form.
     pub(super) fn map<M>(self, form: impl Fn(L) -> M) -> KindMeasure<M> {
         KindMeasure {
             ok: self.ok,
@@ -159,7 +159,7 @@ impl<L> KindMeasure<L> {
 }
 
 impl<L: Latencies> KindMeasure<L> {
-    /// All of it ended after the phase.
+    /// Returns all of it as operations that ended after the phase.
     pub(super) fn as_drained(&self) -> Drained {
         let unsuccessful = self.failed + self.indeterminate;
         let found_nothing = self.ok - self.found();
@@ -167,7 +167,7 @@ impl<L: Latencies> KindMeasure<L> {
         Drained { ok, records, unsuccessful, found_nothing, missed }
     }
 
-    /// Operations that succeeded, without gets that found nothing.
+    /// Returns the number of operations that succeeded, without gets that found nothing.
     #[must_use]
     #[inline]
     pub fn found(&self) -> u64 {
@@ -177,7 +177,7 @@ impl<L: Latencies> KindMeasure<L> {
 }
 
 impl<C: Counter> KindMeasure<Histogram<C>> {
-    /// About how much memory its histograms take, bytes.
+    /// Returns about how much memory its histograms take, bytes.
     #[must_use]
     #[inline]
     pub fn weight(&self) -> usize {
@@ -231,14 +231,14 @@ impl<C: Counter> KindMeasure<Histogram<C>> {
         }
     }
 
-    /// Counts one operation that succeeded, but for its latencies.
+    /// Counts one operation that succeeded, without its latencies.
     #[inline(always)]
     pub(super) fn succeed(&mut self, records: u64) {
         self.ok += 1;
         self.records += records;
     }
 
-    /// Records the service time that so many operations had which succeeded.
+    /// Records the service time of `times` operations that succeeded.
     #[inline(always)]
     pub(super) fn record_service(&mut self, service: Nanos, times: C) {
         record_into(&mut self.service, service, times);

@@ -8,46 +8,46 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::Nanos;
 
-/// Stretches without success that a worker keeps at most. If there are more, the shorter half of
-/// all lengths is forgotten.
+/// Highest number of stretches without success that a worker keeps. If there are more, the least
+/// length that is kept is doubled until there is room.
 const MOST_KEPT: usize = 1_024;
-/// The shortest stretch without success that is kept at first, ns.
+/// Shortest stretch without success that is kept at first, ns.
 const LEAST: Nanos = 500_000;
 
 /// A stretch of time on [`super::now`]'s clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stretch {
-    /// Begin.
+    /// Begin, ns.
     pub from: Nanos,
-    /// End.
+    /// End, ns.
     pub to: Nanos,
 }
 
 impl Stretch {
-    /// How long it is, ns.
+    /// Returns its length, ns.
     #[must_use]
     pub fn length(self) -> Nanos {
         self.to.saturating_sub(self.from)
     }
 }
 
-/// Stretches without success, in order; what is shorter than `least` may not be among them.
+/// Stretches without success, in order; shorter ones than `least` may be missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silences {
-    /// Every stretch of this length or longer is among them, ns.
+    /// Length from which on every stretch is among them, ns.
     pub least: Nanos,
-    /// From one success (or the begin) to the next (or for ever).
+    /// Stretches from one success (or the begin) to the next (or [`Nanos::MAX`]).
     pub stretches: Vec<Stretch>,
 }
 
 impl Silences {
-    /// Of somebody who never succeeded.
+    /// Returns the one stretch of a worker that never succeeded.
     #[must_use]
     pub fn total(start: Nanos) -> Silences {
         Silences { least: LEAST, stretches: vec![Stretch { from: start, to: Nanos::MAX }] }
     }
 
-    /// The stretches in which neither this one nor `other` succeeded.
+    /// Returns the stretches in which neither this one nor `other` succeeded.
     #[must_use]
     pub fn and(&self, other: &Silences) -> Silences {
         let least = self.least.max(other.least);
@@ -64,8 +64,9 @@ impl Silences {
         Silences { least, stretches }
     }
 
-    /// The longest stretch that reaches into `from..to`, cut at `to`, which is no later than the end
-    /// of the measurement. If all were too short to be kept: one of the length that none exceeded.
+    /// Returns the longest stretch that reaches into `from..to`, cut at `to`, which is no later than
+    /// the end of the measurement. If all were too short to be kept, it returns one of `least` ns
+    /// from `from` on, which none exceeded.
     #[must_use]
     pub fn longest(&self, from: Nanos, to: Nanos) -> Stretch {
         let cut = |stretch: &Stretch| Stretch { to: stretch.to.min(to), ..*stretch };
@@ -75,7 +76,7 @@ impl Silences {
     }
 }
 
-/// One worker's stretches without success, while it works. Costs an operation one comparison.
+/// Stretches without success of one worker, while it works. They cost an operation one comparison.
 #[derive(Debug)]
 pub(super) struct Listener {
     last: Nanos,
@@ -89,7 +90,7 @@ impl Listener {
         Listener { last: start, least: LEAST, kept: Vec::with_capacity(MOST_KEPT) }
     }
 
-    /// An operation succeeded.
+    /// Notes an operation that succeeded.
     #[inline(always)]
     pub(super) fn success(&mut self, at: Nanos) {
         if at.saturating_sub(self.last) >= self.least {

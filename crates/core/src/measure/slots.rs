@@ -1,4 +1,5 @@
-//! What ended in each 20 ms of a phase with faults, reads and writes apart.
+//! Slots: counts of operations that ended in each 20 ms of a phase with faults, reads and writes
+//! apart.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,7 @@ use crate::workload::Kind;
 /// Width of a slot, ns.
 pub const SLOT: Nanos = 20_000_000;
 
-/// Reads and writes are told apart.
+/// Side of an operation: reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// Operations that only read.
@@ -20,17 +21,17 @@ pub enum Side {
 }
 
 impl Side {
-    /// Both, in the order of their numbers.
+    /// Both sides, in the order of their numbers.
     pub const BOTH: [Side; 2] = [Side::Reads, Side::Writes];
 
-    /// The side that a kind of operation is on.
+    /// Returns the side of a kind of operation.
     #[inline]
     #[must_use]
     pub fn of(kind: Kind) -> Side {
         if kind.read_only() { Side::Reads } else { Side::Writes }
     }
 
-    /// The word used in results.
+    /// Returns the word used in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -40,7 +41,7 @@ impl Side {
     }
 }
 
-/// What ended in a slot, of one side.
+/// Counts of one side's operations that ended in a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slot {
     /// Operations that succeeded.
@@ -49,7 +50,7 @@ pub struct Slot {
     pub failed: u64,
     /// Operations perhaps applied.
     pub indeterminate: u64,
-    /// First and last end of an operation without success.
+    /// First and last end of an operation without success; `None` if there was none.
     pub errors: Option<Stretch>,
     /// Records that gets found.
     pub hits: u64,
@@ -121,7 +122,7 @@ impl Slots {
         }
     }
 
-    /// Everything since the last time.
+    /// Takes all slots since the last call.
     #[inline]
     pub(super) fn take(&mut self) -> Vec<(u32, [Slot; 2])> {
         self.close();

@@ -1,6 +1,6 @@
-//! Times in which the whole client stood still: it was stopped (SIGSTOP, Ctrl-Z), its machine was
-//! suspended, it was given no processor, or a quota of its control group was used up. Nothing that falls
-//! due or times out in them is the store's doing, and no figure of a single request can tell.
+//! Stalls: times in which the whole client stood still. It was stopped (SIGSTOP, Ctrl-Z), its machine was
+//! suspended, it was given no processor, or a quota of its control group was used up. Requests that fall due or
+//! time out in them are not the store's doing, and no figure of a single request can show that.
 //!
 //! A small thread looks at the clock every few milliseconds and sees the gaps.
 
@@ -18,42 +18,43 @@ use super::silence::Stretch;
 use super::thread_time::Waiting;
 use super::worker_use::WorkerUse;
 
-/// Between two looks at the clock.
+/// Time between two looks at the clock.
 const EVERY: Duration = Duration::from_millis(5);
-/// The shortest gap that counts: a thread that sleeps most of the time is woken far sooner, even where
-/// every processor has work for several.
+/// Shortest gap that counts: a thread that sleeps most of the time is woken far sooner, even where every processor
+/// has work for several.
 pub const LEAST_GAP: Duration = Duration::from_millis(50);
-/// Gaps count from so much in all, or from two of them: one alone may be anything.
+/// Sum of gaps from which on they count; two gaps always do. One short gap alone may be anything.
 pub const LEAST_IN_ALL: Duration = Duration::from_millis(100);
-/// A request that times out this long after a gap did so in it: clients are woken one after the other.
+/// Time after a gap, ns, within which a time-out still counts as one in the gap: clients are woken one after the
+/// other.
 const AFTER: Nanos = 50_000_000;
 
-/// What a phase's clock showed.
+/// Stalls of a phase, as its clocks showed them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stalls {
-    /// In which the process stood still, in order, each 50 ms and longer.
+    /// Gaps in which the process stood still, in order, each 50 ms and longer.
     pub gaps: Vec<Stretch>,
-    /// How much of the gaps it waited for a processor; in the rest it was stopped.
+    /// Part of the gaps in which it waited for a processor; in the rest it was stopped.
     pub waited: Duration,
-    /// How long the machine slept with its clock: time that no other figure contains.
+    /// Time that the machine slept, its clock with it: no other figure contains this time.
     pub suspended: Duration,
-    /// How long a quota of its control group held it up; each processor counts by itself.
+    /// Time for which a quota of its control group held it up; each processor counts by itself.
     pub throttled: Duration,
 }
 
-/// How long a client stood still, and why.
+/// Time for which a client stood still, and its parts by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standstill {
-    /// In all.
+    /// Time in all.
     pub total: Duration,
-    /// Of this: while it waited for a processor, a used-up quota left out.
+    /// Part in which it waited for a processor, without a used-up quota.
     pub waiting: Duration,
-    /// Of this: while a quota was used up.
+    /// Part in which a quota was used up.
     pub throttled: Duration,
 }
 
 impl Standstill {
-    /// Of this: while it was stopped, or its machine was.
+    /// Returns the part in which it was stopped, or its machine was.
     #[must_use]
     pub fn stopped(&self) -> Duration {
         self.total.saturating_sub(self.waiting + self.throttled)
@@ -61,9 +62,9 @@ impl Standstill {
 }
 
 impl Stalls {
-    /// How long the client stood still; nothing where that was too little to matter. Processors that a
-    /// quota held up count as far as one of the `workers` waited meanwhile: a thread without work loses
-    /// nothing, and two that are held up at once lose the time once.
+    /// Returns how long the client stood still; zero where that was too little to matter. Processors that a quota
+    /// held up count as far as one of the `workers` waited meanwhile: a thread without work loses nothing, and two
+    /// that are held up at once lose the time once.
     #[must_use]
     pub fn standstill(&self, workers: &[WorkerUse]) -> Standstill {
         let gaps = self.gaps.iter().map(|gap| Duration::from_nanos(gap.length())).sum::<Duration>();
@@ -78,7 +79,7 @@ impl Stalls {
         Standstill { total, waiting, throttled }
     }
 
-    /// The gaps within `from..to` alone.
+    /// Returns the same with the gaps within `from..to` alone.
     #[must_use]
     pub fn within(self, from: Nanos, to: Nanos) -> Stalls {
         let cut = |gap: &Stretch| Stretch { from: gap.from.max(from), to: gap.to.min(to) };
@@ -86,14 +87,14 @@ impl Stalls {
         Stalls { gaps, ..self }
     }
 
-    /// How long the client stood still between two moments, as far as gaps show it, ns.
+    /// Returns how long the client stood still between two moments, as far as gaps show it, ns.
     #[must_use]
     pub fn between(&self, from: Nanos, to: Nanos) -> Nanos {
         let within = |gap: &Stretch| gap.to.min(to).saturating_sub(gap.from.max(from));
         self.gaps.iter().map(within).sum()
     }
 
-    /// A request timed out at this time because the client did not look.
+    /// Returns true if a request timed out at this time because the client stood still.
     #[must_use]
     pub fn explain_timeout(&self, at: Nanos, timeout: Duration) -> bool {
         let after = AFTER.min(timeout.as_nanos() as Nanos);
@@ -117,14 +118,14 @@ fn ns(duration: Duration) -> Nanos {
     duration.as_nanos() as Nanos
 }
 
-/// What the clocks say at one moment.
+/// Readings of the clocks at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Look {
     at: Nanos,
-    /// How long the machine has slept since it was started: at least and at most. Between the readings of
-    /// two clocks any time may pass.
+    /// Time that the machine has slept since it was started: at least and at most, because any time may pass
+    /// between the readings of two clocks.
     asleep: (Duration, Duration),
-    /// How long this thread has waited for a processor.
+    /// Time that this thread has waited for a processor.
     waited: Duration,
     /// Processor time of the whole process.
     cpu: Duration,
@@ -148,8 +149,9 @@ fn waited(before: &Look, after: &Look) -> Duration {
     after.waited.saturating_sub(before.waited)
 }
 
-/// The gap between two looks, if it is long enough: how much later than asked the second came. If
-/// this thread waited for a processor, other threads of the process may have had one: then it did not stand still.
+/// Returns the gap between two looks, if it is long enough: the time by which the second came later than asked. If
+/// this thread waited for a processor, other threads of the process may have had one: then the process did not
+/// stand still.
 fn gap(before: &Look, after: &Look) -> Option<Stretch> {
     let late = after.at.saturating_sub(before.at + ns(EVERY));
     let starved = 2 * ns(waited(before, after)) > late;
@@ -163,8 +165,8 @@ fn system_clock(clock: ClockId) -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Looks at the clock on a thread of its own from [`Watchdog::start`] to [`Watchdog::stop`]. Costs
-/// about a thousandth of a processor.
+/// Thread that looks at the clock from [`Watchdog::start`] to [`Watchdog::stop`]. It costs about a thousandth of a
+/// processor.
 #[derive(Debug)]
 pub struct Watchdog {
     over: Arc<AtomicBool>,
@@ -172,7 +174,7 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Begins to look at `from`. Where the system has no thread left, nothing will have been seen.
+    /// Starts to look at the time `from`. Where the system has no thread left, the result has no stalls.
     #[must_use]
     pub fn start(from: Nanos) -> Watchdog {
         let over = Arc::new(AtomicBool::new(false));
@@ -181,7 +183,7 @@ impl Watchdog {
         Watchdog { over, thread: thread.spawn(move || watch(from, &told)).ok() }
     }
 
-    /// What was seen.
+    /// Stops the thread and returns what was seen.
     #[must_use]
     pub fn stop(mut self) -> Stalls {
         self.over.store(true, Ordering::Relaxed);

@@ -1,49 +1,49 @@
-//! Where in a run the warm-up ends and whether it ever settles: found, not guessed.
+//! Settling of a run: finds the end of the warm-up, or that the run never settled, from its figures and not by a guess.
 
 use super::changes::noise;
 use crate::ground::median;
 
-/// Batch of the truncation rule: MSER-5 has five intervals in each.
+/// Number of intervals in a batch of the truncation rule: MSER-5 has five.
 const BATCH: usize = 5;
-/// Fewest batches; of shorter runs a batch has fewer intervals.
+/// Lowest number of batches; in shorter runs a batch has fewer intervals.
 const FEWEST_BATCHES: usize = 10;
-/// Batches at the end of which the rule is not asked: it is erratic there.
+/// Number of batches at the end for which the rule is not asked: it is erratic there.
 const LAST_BATCHES: usize = 4;
-/// A warm-up whose mean differs by no more than this from what follows was none.
+/// Largest difference of a warm-up's mean from the mean of what follows at which there was no warm-up, as a share of
+/// the latter.
 const NO_WARMUP: f64 = 0.05;
-/// Nor was one that differs by no more than so many standard errors.
+/// Largest such difference in standard errors.
 const NO_WARMUP_ERRORS: f64 = 5.0;
 /// Two-sided 1 % point of the normal distribution.
 const RARE: f64 = 2.576;
-/// Fewest intervals of which anything is told.
+/// Lowest number of intervals of which anything is told.
 const FEWEST: usize = 12;
-/// Fewest points that can show a trend: of five no order is rare enough.
+/// Lowest number of points that can show a trend: of five no order is rare enough.
 const FEWEST_POINTS: usize = 6;
-/// A level below this share of the median is nothing: it has no logarithm.
+/// Share of the median below which a level counts as this share: zero has no logarithm.
 const NOTHING: f64 = 1e-3;
-/// Points of which a trend is made at most; neighbours of longer runs are averaged.
+/// Highest number of points of which a trend is made; neighbours of longer runs are averaged.
 const MOST_POINTS: usize = 300;
 
-/// Whether and when a series settled.
+/// Settling of a series: when it settled, if it did, and its trend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settling {
-    /// The first interval of the steady part; `None` if it never settled: if that lies in the second
-    /// half, or if there is a trend.
+    /// First interval of the steady part; `None` if the series never settled: if the steady part would begin in the
+    /// second half, or if there is a trend.
     pub from: Option<usize>,
-    /// Change of the series over its whole length, as a share of its level at the begin, if that is surely a trend, and one
-    /// that its second half goes on with; else 0. Nothing falls by more than all of it: never below -1.
+    /// Change of the series over its whole length, as a share of its level at the begin, if that is surely a trend
+    /// which its second half continues; else 0. Never below −1: a series cannot fall by more than all of its level.
     pub trend: f64,
 }
 
 impl Settling {
     /// Looks at one figure per interval, such as the throughput; `None` of fewer than twelve.
     ///
-    /// The warm-up ends where MSER-5 says: where what follows has the smallest squared standard error
-    /// (White, Simulation 69, 1997; White, Cobb and Spratt, Winter Simulation Conference 2000; the
-    /// rule that fared best in Hoad, Robinson and Davies, Journal of the Operational Research Society
-    /// 61, 2010). A trend is Mann and Kendall's, with the variance that correlated neighbours give it
-    /// (Hamed and Rao, Journal of Hydrology 204, 1998), and as large as Sen's slope (Journal of the
-    /// American Statistical Association 63, 1968) of the logarithms says.
+    /// The warm-up ends by the rule MSER-5: where what follows has the smallest squared standard error (White,
+    /// Simulation 69, 1997; White, Cobb and Spratt, Winter Simulation Conference 2000; the rule that fared best in
+    /// Hoad, Robinson and Davies, Journal of the Operational Research Society 61, 2010). A trend is Mann and Kendall's,
+    /// with the variance that correlated neighbours give it (Hamed and Rao, Journal of Hydrology 204, 1998), and as
+    /// large as Sen's slope (Journal of the American Statistical Association 63, 1968) of the logarithms says.
     #[must_use]
     pub fn of(series: &[f64]) -> Option<Settling> {
         if series.len() < FEWEST {
@@ -57,7 +57,7 @@ impl Settling {
     }
 }
 
-/// First interval after the warm-up; `None` if the rule's best place lies in the second half.
+/// Finds the first interval after the warm-up; `None` if the rule's best place lies in the second half.
 fn truncation(series: &[f64]) -> Option<usize> {
     let size = (series.len() / FEWEST_BATCHES).clamp(1, BATCH);
     let batches: Vec<f64> = series.chunks_exact(size).map(mean).collect();
@@ -82,7 +82,7 @@ fn truncation(series: &[f64]) -> Option<usize> {
     }
 }
 
-/// The means of two neighbouring stretches surely differ, and by enough to matter.
+/// Returns true if the means of two neighbouring stretches surely differ, and by enough to matter.
 fn apart(before: &[f64], after: &[f64]) -> bool {
     if before.is_empty() || after.is_empty() {
         return false;
@@ -93,7 +93,7 @@ fn apart(before: &[f64], after: &[f64]) -> bool {
     difference > NO_WARMUP * mean(after).abs() && difference > NO_WARMUP_ERRORS * error
 }
 
-/// Change over the series as a share of its level at the begin; 0 unless it is surely a trend.
+/// Returns the change over the series as a share of its level at the begin; 0 unless it is surely a trend.
 fn trend(series: &[f64]) -> f64 {
     let points: Vec<f64> =
         series.chunks(series.len().div_ceil(MOST_POINTS).max(1)).map(mean).collect();
@@ -121,8 +121,8 @@ fn trend(series: &[f64]) -> f64 {
     if z > RARE { (median(&growths) * (count - 1.0)).exp_m1() } else { 0.0 }
 }
 
-/// How much more the test's statistic scatters because neighbours resemble each other: from the
-/// autocorrelations of the ranks of what the trend leaves, as far as these are significant.
+/// Returns the factor by which the variance of the test's statistic is larger because neighbours resemble each other.
+/// It comes from the autocorrelations of the ranks of what the trend leaves, as far as these are significant.
 fn inflation(points: &[f64], slope: f64) -> f64 {
     let left: Vec<f64> = points.iter().enumerate().map(|(i, p)| p - slope * i as f64).collect();
     let rank = |value: &f64| left.iter().filter(|other| *other < value).count() as f64;
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
     use crate::workload::Random;
 
-    /// Autoregressive about 100 with a standard deviation of 5.
+    /// Returns an autoregressive series about 100 with a standard deviation of 5.
     fn steady(n: usize, seed: u64) -> Vec<f64> {
         let mut random = Random::new(seed, 3);
         let mut last = 0.0;

@@ -1,5 +1,5 @@
-//! What a thread had of its processors, and how long it waited for one: a client that is starved looks idle by
-//! its own processor time alone.
+//! Processor time of threads, and the time that they waited for a processor: by its processor time alone a
+//! client that is starved looks idle.
 
 use std::fs::read_to_string;
 use std::time::Duration;
@@ -8,31 +8,31 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::procfs::ProcFile;
 
-/// Processor time of the calling thread since it started, to the nanosecond.
+/// Returns the processor time of the calling thread since it started, to the nanosecond.
 #[must_use]
 pub fn thread_cpu() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// What the calling thread had of its processors by some moment.
+/// Processor time and waits of a thread by some moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadTime {
-    /// It worked.
+    /// Time that it worked.
     pub cpu: Duration,
-    /// It could have worked, and another thread or a quota of the control group held it up.
+    /// Time that it could have worked, but another thread or a quota of the control group held it up.
     pub waited: Duration,
 }
 
 impl ThreadTime {
-    /// Since the thread began.
+    /// Returns the times of the calling thread since it began.
     #[must_use]
     pub fn now() -> ThreadTime {
         let text = read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
         ThreadTime { cpu: thread_cpu(), waited: waited(&text).unwrap_or_default() }
     }
 
-    /// What was added since `earlier`.
+    /// Returns what was added since `earlier`.
     #[must_use]
     pub fn since(self, earlier: ThreadTime) -> ThreadTime {
         ThreadTime {
@@ -42,23 +42,24 @@ impl ThreadTime {
     }
 }
 
-/// How long one thread has waited for a processor, read often.
+/// Reader of the time that one thread has waited for a processor, made to be read often.
 #[derive(Debug)]
 pub(super) struct Waiting(Option<ProcFile>);
 
 impl Waiting {
-    /// Of the calling thread.
+    /// Opens the reader for the calling thread.
     pub(super) fn of_this_thread() -> Waiting {
         Waiting(ProcFile::open("/proc/thread-self/schedstat").ok())
     }
 
-    /// Since the thread began; zero where the system does not tell.
+    /// Reads the time since the thread began; zero where the system does not tell.
     pub(super) fn now(&mut self) -> Duration {
         self.0.as_mut().and_then(|file| waited(file.read()?)).unwrap_or_default()
     }
 }
 
-/// The second figure of Linux's schedstat, ns (Documentation/scheduler/sched-stats.rst).
+/// Parses the second figure of Linux's schedstat, in ns: time spent waiting
+/// (Documentation/scheduler/sched-stats.rst).
 pub(super) fn waited(schedstat: &str) -> Option<Duration> {
     schedstat.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }

@@ -1,6 +1,6 @@
-//! How a phase went over its time, kept once: its intervals without their histograms, the stretches without
-//! success to the nanosecond, and in a phase with faults counts for each 20 ms. Whether the phase settled,
-//! where its throughput dipped and what a fault cost is all read from here.
+//! Timeline of a phase, kept once: its intervals without their histograms, the stretches without success to the
+//! nanosecond, and in a phase with faults counts for each 20 ms. All that is said of settling, of dips of the
+//! throughput and of the cost of faults is read from here.
 
 use hdrhistogram::Histogram;
 
@@ -12,33 +12,34 @@ use super::series::KindMeasure;
 use super::silence::Silences;
 use super::slots::{SLOT, Side, Slot};
 
-/// Most slots of a phase: neighbours are merged beyond that.
+/// Highest number of slots of a phase: neighbours are merged beyond that.
 const MOST_SLOTS: usize = 1 << 18;
 
 /// One interval, and its latencies: response time where arrivals are open, else service time.
 #[derive(Clone, Debug, Default)]
 pub struct TimelinePoint {
-    /// The interval; its histograms were handed over.
+    /// Interval without its series, whose histograms are dropped.
     pub interval: Interval,
-    /// Median of what succeeded since the last interval that has one, ns; of gets the hits. `None` while that is too
-    /// little to carry it.
+    /// Median latency of operations that succeeded since the last interval that has one, ns; of gets only those that
+    /// found a record count. `None` while they are too few to carry it.
     pub p50: Option<u64>,
     /// 99th percentile in the same way, ns.
     pub p99: Option<u64>,
-    /// 99th percentiles of reads and of writes, ns. What did not succeed took for ever; `None` where
+    /// 99th percentiles of reads and of writes, ns. Operations without success count as infinitely long; `None` where
     /// nothing ended.
     pub sides_p99: [Option<f64>; 2],
-    /// Slow operations of reads and of writes, by the 99th percentile from before that was known by then.
+    /// Slow operations of reads and of writes, by the 99th percentile of the time before the first fault, as it was
+    /// known by then.
     pub slow: [Slow; 2],
 }
 
-/// Operations that took longer than twice the 99th percentile of those before the first fault. What did not succeed took
-/// for ever.
+/// Operations that took longer than twice the 99th percentile of those before the first fault. Operations without
+/// success count as infinitely long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slow {
-    /// How many did.
+    /// Number of slow operations.
     pub slower: u64,
-    /// All operations that ended.
+    /// Number of all operations that ended.
     pub of: u64,
 }
 
@@ -50,10 +51,10 @@ impl Slow {
     }
 }
 
-/// How a phase went; see the top of the file.
+/// Timeline of a phase (see the top of the file).
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    /// Begin of the phase.
+    /// Begin of the phase, ns.
     pub start: Nanos,
     /// Its intervals, in order.
     pub points: Vec<TimelinePoint>,
@@ -61,26 +62,26 @@ pub struct Timeline {
     pub silences: Option<[Silences; 2]>,
     /// Width of a slot, ns.
     pub slot: Nanos,
-    /// One after the other from the begin on, reads and writes; only in a phase with faults.
+    /// Slots one after the other from the begin on, reads and writes; only in a phase with faults.
     pub slots: Vec<[Slot; 2]>,
-    /// When the load was level with its schedule: the begin of the first interval in which it worked
-    /// off no backlog; with closed arrivals that of the phase. `None` if it never was.
+    /// Time from which on the load kept up with its schedule, ns: the begin of the first interval in which it worked
+    /// off no backlog; with closed arrivals that of the phase. `None` if it never did.
     pub level_from: Option<Nanos>,
-    /// 99th percentiles of all intervals from then to the begin of the first fault, of reads and of
-    /// writes, ns; only in a phase with faults.
+    /// 99th percentiles of reads and of writes of all intervals from `level_from` to the begin of the first fault, or
+    /// to the end if there was none, ns.
     pub former_p99: [Option<f64>; 2],
     /// Slow operations of the same intervals, of reads and of writes.
     pub former_slow: [Slow; 2],
 }
 
 impl Timeline {
-    /// The intervals, in order.
+    /// Returns the intervals, in order.
     pub fn intervals(&self) -> impl Iterator<Item = &Interval> {
         self.points.iter().map(|point| &point.interval)
     }
 }
 
-/// Of a phase that begins with the first of these intervals; no more is known of it.
+/// Timeline of a phase that begins with the first of these intervals, and of which no more is known.
 impl FromIterator<Interval> for Timeline {
     fn from_iter<I: IntoIterator<Item = Interval>>(intervals: I) -> Timeline {
         let point = |interval| TimelinePoint { interval, ..TimelinePoint::default() };
@@ -90,15 +91,15 @@ impl FromIterator<Interval> for Timeline {
     }
 }
 
-/// A timeline in the making: brings together what the workers tell.
+/// Builder of a timeline: brings together what the workers tell.
 #[derive(Debug)]
 pub struct TimelineBuilder {
     timeline: Timeline,
-    /// What was due and not started when the last interval was over.
+    /// Number of operations that were due and not started when the last interval was over.
     backlog: u64,
     factor: u32,
     former: [Sums; 2],
-    /// Of medians and of 99th percentiles.
+    /// Pools of medians and of 99th percentiles.
     pools: [Pool; 2],
 }
 
@@ -129,7 +130,7 @@ impl Pool {
     }
 }
 
-/// Latencies of one side with the number of operations that took for ever.
+/// Latencies of one side, with the number of operations without success.
 #[derive(Debug, Default)]
 struct Sums {
     latencies: Option<Histogram<u64>>,
@@ -146,7 +147,7 @@ impl Sums {
         latencies.each(|latency, count| sum.saturating_record_n(latency, count.into()));
     }
 
-    /// Latencies of what succeeded, reads and writes together.
+    /// Returns the latencies of operations that succeeded, reads and writes together.
     fn latencies_of_both([reads, writes]: [Sums; 2]) -> Option<Histogram<u64>> {
         match (reads.latencies, writes.latencies) {
             (Some(mut all), Some(writes)) => {
@@ -161,7 +162,7 @@ impl Sums {
         percentile(self.latencies.as_ref(), self.unsuccessful, 0.99)
     }
 
-    /// Counts those that took longer than twice `p99`.
+    /// Counts operations that took longer than twice `p99`.
     fn slow(&self, p99: Option<f64>) -> Slow {
         let of = self.latencies.as_ref().map_or(0, Histogram::len) + self.unsuccessful;
         let bound = p99.filter(|p99| p99.is_finite()).map(|p99| 2.0 * p99);
@@ -175,8 +176,8 @@ impl Sums {
     }
 }
 
-/// The latency at `quantile` (0 to 1) of operations of which `unsuccessful` more took for ever;
-/// `None` if there were none.
+/// Returns the latency at `quantile` (0 to 1), ns, of operations that succeeded and of `unsuccessful` more, which count
+/// as infinitely long; `None` if there were none.
 #[must_use]
 pub fn percentile(
     latencies: Option<&Histogram<u64>>,
@@ -199,7 +200,7 @@ pub fn percentile(
 }
 
 impl TimelineBuilder {
-    /// Of a phase that began at `start`, with `open` arrivals or closed ones.
+    /// Creates the builder for a phase that began at `start`, with `open` arrivals or closed ones.
     #[must_use]
     pub fn new(start: Nanos, open: bool) -> Self {
         let level_from = (!open).then_some(start);
@@ -208,7 +209,7 @@ impl TimelineBuilder {
         TimelineBuilder { timeline, backlog: 0, factor: 1, former: Default::default(), pools }
     }
 
-    /// A worker's interval.
+    /// Adds the slots of a worker's interval.
     pub fn add(&mut self, batch: &Batch) {
         for (index, slots) in &batch.slots {
             while (index / self.factor) as usize >= MOST_SLOTS {
@@ -237,8 +238,8 @@ impl TimelineBuilder {
         self.timeline.slots = folded.collect();
     }
 
-    /// An interval that all workers have passed. `first_fault`: when the first fault was begun, if one
-    /// was by now.
+    /// Adds an interval that all workers have passed. `first_fault` is the time at which the first fault was begun, if
+    /// one was by now.
     pub fn interval(&mut self, mut interval: Interval, first_fault: Option<Nanos>) {
         let before = std::mem::replace(&mut self.backlog, interval.backlog);
         if self.timeline.level_from.is_none() && !interval.catches_up(before) {
@@ -263,7 +264,7 @@ impl TimelineBuilder {
         self.timeline.points.push(TimelinePoint { interval, p50, p99, sides_p99, slow });
     }
 
-    /// A worker has ended.
+    /// Adds the stretches without success of a worker that has ended.
     pub fn ended(&mut self, silences: &[Silences; 2]) {
         let all = match &self.timeline.silences {
             Some([reads, writes]) => [reads.and(&silences[0]), writes.and(&silences[1])],
@@ -272,7 +273,7 @@ impl TimelineBuilder {
         self.timeline.silences = Some(all);
     }
 
-    /// The whole of it.
+    /// Returns the whole timeline.
     #[must_use]
     pub fn finish(mut self) -> Timeline {
         self.timeline.former_p99 = self.former.each_ref().map(Sums::p99);

@@ -1,5 +1,5 @@
-//! What went wrong in an interval, as it was found, for those who watch the phase. What the phase came to in the end is counted
-//! apart, with all that reading again shows.
+//! Troubles of an interval, as they were found, for those who watch the phase. The totals of the phase are counted
+//! apart, with the outcome of reading records again.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::clock::Nanos;
 use crate::store::ErrorClass;
 use crate::verify::AnomalyKind;
 
-/// What went wrong in an interval.
+/// Errors, wrong reads and late sends of an interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Troubles {
     /// Requests that did not succeed, by the class of their errors.
@@ -18,24 +18,24 @@ pub struct Troubles {
     /// Wrong reads as they were made: a record may come right when it is read again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wrong: Vec<(AnomalyKind, u64)>,
-    /// How much later than due a request was sent although a client was free, at most, ns; open arrivals only.
+    /// Longest time by which a request was sent later than due although a client was free, ns; open arrivals only.
     pub latest_send: Nanos,
 }
 
 impl Troubles {
-    /// Nothing did.
+    /// Returns true if there were none.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.errors.is_empty() && self.wrong.is_empty() && self.latest_send == 0
     }
 
-    /// A request did not succeed.
+    /// Counts a request that did not succeed.
     #[cold]
     pub(crate) fn note_error(&mut self, class: ErrorClass) {
         add_to(&mut self.errors, class, 1);
     }
 
-    /// Adds another worker's, or another interval's.
+    /// Adds the troubles of another worker, or of another interval.
     pub fn add(&mut self, other: &Troubles) {
         other.errors.iter().for_each(|&(class, count)| add_to(&mut self.errors, class, count));
         other.wrong.iter().for_each(|&(kind, count)| add_to(&mut self.wrong, kind, count));
@@ -43,7 +43,7 @@ impl Troubles {
     }
 }
 
-/// There are few kinds, so that looking through them is quick.
+/// Adds a count to that of its kind. There are few kinds, so that looking through them is quick.
 fn add_to<K: PartialEq + Ord + Copy>(to: &mut Vec<(K, u64)>, kind: K, count: u64) {
     match to.iter_mut().find(|(known, _)| *known == kind) {
         Some((_, known)) => *known += count,
@@ -60,10 +60,10 @@ fn add_to<K: PartialEq + Ord + Copy>(to: &mut Vec<(K, u64)>, kind: K, count: u64
 pub(crate) struct FreshlyWrong(BTreeMap<(Nanos, AnomalyKind), u64>);
 
 impl FreshlyWrong {
-    /// How exactly the moment is kept, ns: so that many wrong reads take little room.
+    /// Precision to which the moment is kept, ns, so that many wrong reads take little room.
     const GRAIN: Nanos = 1_000_000;
 
-    /// A read that was answered at a moment is wrong.
+    /// Notes a wrong read that was answered at this moment.
     pub fn note(&mut self, kind: AnomalyKind, answered: Nanos) {
         *self.0.entry((answered / Self::GRAIN * Self::GRAIN, kind)).or_default() += 1;
     }

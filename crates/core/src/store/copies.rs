@@ -1,38 +1,40 @@
-//! The copies of a record, each read by itself: what tells whether replicas agree.
+//! Copies of a record, each read by itself, so that a run can tell if replicas agree.
 
 use std::fmt;
 
-/// What a store can show of the copies that it keeps of each record.
+/// Copies of each record, as far as the store can show them.
 pub enum Copies<S> {
-    /// It keeps one.
+    /// The store keeps one copy.
     One,
-    /// It keeps several, or nobody knows, and they cannot be read one by one: why, in words that
-    /// follow `whether replicas agree is not shown:`.
+    /// The store keeps several, or it is not known how many, and they cannot be read one by one.
+    /// The text is the reason, in words that follow `whether replicas agree is not shown:`.
     NotShown(String),
-    /// Each copy, the first being the one that takes the writes where there is such a one.
+    /// Each copy; the first is the one that takes the writes, where there is such a one.
     Each(Vec<NodeCopy<S>>),
 }
 
 /// One copy of every record: a node that has all of them, or the second one of each shard.
 pub struct NodeCopy<S> {
-    /// The node, or which of the copies it is.
+    /// Name of the node, or number of the copy in words.
     pub name: String,
-    /// Reads that copy and never another.
+    /// Store that reads this copy and never another.
     pub store: S,
-    /// Which node has it, of the record at a key, where that differs from record to record.
+    /// Finder of the node that has the copy of the record at a key, where that differs from record
+    /// to record.
     pub place: Option<CopyPlace>,
 }
 
-/// Tells the node that has a copy of the record at a key, if it is known.
+/// Function that names the node which has a copy of the record at a key, if it is known.
 pub type CopyPlace = Box<dyn Fn(&[u8]) -> Option<String>>;
 
 impl<S> NodeCopy<S> {
-    /// A node's copy of every record.
+    /// Creates the copy of every record that one node has.
     pub fn of_node(name: impl Into<String>, store: S) -> Self {
         NodeCopy { name: name.into(), store, place: None }
     }
 
-    /// Where the copy of the record at `key` lies.
+    /// Returns the name of the node that has the copy of the record at `key`, or that of the copy
+    /// if the node is not known.
     #[must_use]
     pub fn place_of(&self, key: &[u8]) -> String {
         let place = self.place.as_ref().and_then(|place| place(key));

@@ -1,5 +1,5 @@
-//! The one form of a store in which its type is forgotten. Nothing in it has a default, nor has [`Store`]:
-//! what a store that is made of others (`cache(…)`) does not hand on does not compile.
+//! Erased form of a store, in which its type is forgotten. None of its methods has a default, nor has any
+//! of [`Store`]: a store made of others (`cache(…)`) that does not hand on a method does not compile.
 //!
 //! Each request of a [`BoxedStore`] costs one allocation and two calls through a table, some 50 ns, which
 //! is why the load itself is compiled for each store's own client (`load/any_store.rs`).
@@ -16,43 +16,44 @@ use super::{
     Store, Threading, ThreadingOf, Transport, Work,
 };
 
-/// An answer that is on its way.
+/// Answer that is on its way.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// [`Store`] in a form that needs no type; every store has it. Each method is the store's of that name.
+/// [`Store`] in a form that needs no type; every store has it. Each method calls the store's method of
+/// that name.
 pub trait ErasedStore: Send + Sync {
-    /// As [`Store::THREADING`] says of this one.
+    /// Returns what [`Store::THREADING`] says of this store.
     fn threading(&self) -> Threading;
 
-    /// As [`Store::profile`].
+    /// Calls [`Store::profile`].
     fn profile(&self) -> Pending<'_, Answer<Profile>>;
 
-    /// As [`Store::connect`].
+    /// Calls [`Store::connect`], and erases the types of the connection.
     fn connect(&self, slots: usize)
     -> Pending<'_, Answer<Connection<BoxedClient, BoxedTransport>>>;
 
-    /// As [`Store::folder`].
+    /// Calls [`Store::folder`].
     fn folder(&self) -> Option<&Path>;
 
-    /// As [`Store::figures`].
+    /// Calls [`Store::figures`].
     fn figures(&self) -> Pending<'_, Vec<Figure>>;
 
-    /// As [`Store::stronger`].
+    /// Calls [`Store::stronger`].
     fn stronger(&self) -> Vec<(BoxedStore, String)>;
 
-    /// As [`Store::behind`].
+    /// Calls [`Store::behind`].
     fn behind(&self) -> Option<BoxedStore>;
 
-    /// As [`Store::copies`].
+    /// Calls [`Store::copies`].
     fn copies(&self) -> Pending<'_, Answer<Copies<BoxedStore>>>;
 
-    /// As [`Store::join`].
+    /// Calls [`Store::join`].
     fn join<'a>(&'a self, server: &'a str) -> Pending<'a, Answer<Joined>>;
 
-    /// As [`Store::held_by`].
+    /// Calls [`Store::held_by`].
     fn held_by<'a>(&'a self, server: &'a str, keys: &'a [Vec<u8>]) -> Pending<'a, Answer<u64>>;
 
-    /// As [`Store::work_since`].
+    /// Calls [`Store::work_since`].
     fn work_since(&self, moment: SystemTime) -> Vec<Work>;
 }
 
@@ -169,12 +170,12 @@ impl<C: Client> ErasedClient for C {
     }
 }
 
-/// Any store. A clone is the same store.
+/// Store of any type. A clone is the same store.
 #[derive(Clone)]
 pub struct BoxedStore(Arc<dyn ErasedStore>);
 
 impl BoxedStore {
-    /// Forgets a store's type.
+    /// Erases a store's type.
     pub fn new(store: impl Store) -> BoxedStore {
         BoxedStore(Arc::new(store))
     }
@@ -186,10 +187,10 @@ impl From<Arc<dyn ErasedStore>> for BoxedStore {
     }
 }
 
-/// A client of any store.
+/// Client of a store of any type.
 pub struct BoxedClient(Box<dyn ErasedClient>);
 
-/// What moves the bytes of any store's connection.
+/// Transport of a connection to a store of any type.
 pub struct BoxedTransport(Box<dyn Transport + Unpin>);
 
 impl Transport for BoxedTransport {

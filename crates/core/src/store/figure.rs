@@ -1,19 +1,19 @@
-//! What a store's driver noticed while a phase ran and no clock of the load can see: the hit ratio
-//! of a cache, how evenly records are spread over servers, evictions.
+//! Figures that a store's driver noticed while a phase ran, and that no clock of the load can see: the
+//! hit ratio of a cache, how evenly records are spread over servers, evictions.
 
 use serde::{Deserialize, Serialize};
 
-/// What a figure is counted in.
+/// Unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureUnit {
-    /// A part of the whole, from 0 to 1.
+    /// Part of the whole, from 0 to 1.
     Share,
-    /// A number of things.
+    /// Number of things.
     Count,
-    /// A time in seconds.
+    /// Time in seconds.
     Seconds,
-    /// How many times as much as something else; a plain number.
+    /// Ratio to something else, such as 2 for twice as much; a plain number.
     Ratio,
 }
 
@@ -23,20 +23,22 @@ const RESTARTED: &str = "servers started anew";
 /// One figure of one phase, as [`super::Store::figures`] gives it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What it is, in a few words and the same in every run, such as `hit ratio`.
+    /// Name in a few words, the same in every run, such as `hit ratio`.
     pub name: String,
-    /// Its value; nothing is shown for one that is not finite.
+    /// Value in its unit; one that is not finite is not shown.
     pub value: f64,
-    /// What it is counted in.
+    /// Unit of the value.
     pub unit: FigureUnit,
-    /// What it is made of, in words, such as `932 hits, 68 misses`; may be empty.
+    /// Parts of the value in words, such as `932 hits, 68 misses`; may be empty.
     pub detail: String,
-    /// Why the reader should care: what is wrong and what to do, in a sentence without a stop.
+    /// Warning to the reader, if there is one: what is wrong and what to do, in a sentence without a
+    /// stop.
     pub warning: Option<String>,
 }
 
 impl Figure {
-    /// Servers have been started anew since they were last asked; `who` says which and when, one each.
+    /// Creates the figure of servers that have been started anew since they were last asked. Each item
+    /// of `who` says which server, and when.
     #[must_use]
     pub fn restarted(who: &[String]) -> Figure {
         Figure {
@@ -52,7 +54,7 @@ impl Figure {
         }
     }
 
-    /// It is [`Figure::restarted`], whatever part of a store (`cache: …`) it is of.
+    /// Returns true if it is [`Figure::restarted`], of a store or of a part of one (`cache: …`).
     #[must_use]
     pub fn tells_of_restarts(&self) -> bool {
         self.name.ends_with(RESTARTED)

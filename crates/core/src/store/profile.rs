@@ -1,5 +1,5 @@
-//! What a store says of itself: operations, durability, consistency, and whether that was read
-//! back from the server or only declared.
+//! Profile of a store: its operations, durability and consistency. It tells of each promise if it was read back from
+//! the server or is only declared.
 
 use std::borrow::Cow;
 use std::cmp::{Ordering, Reverse};
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What an acknowledged write survives. Ordered from weak to strong.
+/// Fault that an acknowledged write survives, ordered from weak to strong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Durability {
-    /// Nothing: it may be gone when the process ends.
+    /// None: the write may be gone when the process ends.
     None,
     /// The end of the server's process, by whatever signal.
     ProcessKill,
@@ -20,7 +20,7 @@ pub enum Durability {
 }
 
 impl Durability {
-    /// The words used in tables and reports.
+    /// Returns the words used in tables and reports.
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
@@ -31,24 +31,24 @@ impl Durability {
     }
 }
 
-/// What a read may return, ordered from weak to strong. Written as a word, such as `read-after-write` or
-/// `bounded-staleness-1000000000ns`.
+/// Consistency: the values that a read may return, ordered from weak to strong. It is written as a word, such as
+/// `read-after-write` or `bounded-staleness-1000000000ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Consistency {
-    /// Some acknowledged or pending write, for a while perhaps an old one.
+    /// A read sees some acknowledged or pending write, for a while perhaps an old one.
     Eventual,
-    /// As read-after-write, or as that would have been up to this long before the read was sent: a
-    /// value may be read for so long after the write that took its place was acknowledged.
+    /// A read sees what read-after-write would show, now or at a moment up to this long before it was sent: a value
+    /// may be read for so long after the write that took its place was acknowledged.
     BoundedStaleness(Duration),
     /// A read sees every write acknowledged before it was sent.
     ReadAfterWrite,
-    /// As read-after-write, and reads never go back: each operation takes effect at one instant.
+    /// A read sees what read-after-write shows, and reads never go back: each operation takes effect at one instant.
     Linearizable,
 }
 
 impl Consistency {
-    /// The words used in tables and reports.
+    /// Returns the words used in tables and reports.
     #[must_use]
     pub fn describe(self) -> Cow<'static, str> {
         match self {
@@ -61,7 +61,8 @@ impl Consistency {
         }
     }
 
-    /// How old a read may be that a stronger promise would not allow; `None`: not bounded.
+    /// Returns the staleness that a read may have; zero under read-after-write and stronger promises, `None` if it is
+    /// not bounded.
     #[must_use]
     pub fn staleness(self) -> Option<Duration> {
         match self {
@@ -73,7 +74,7 @@ impl Consistency {
 }
 
 impl Ord for Consistency {
-    /// The longer a read may be stale, the weaker.
+    /// Compares by strength: the longer a read may be stale, the weaker.
     fn cmp(&self, other: &Consistency) -> Ordering {
         let rank = |consistency: &Consistency| match *consistency {
             Consistency::Eventual => (0, Reverse(Duration::MAX)),
@@ -91,7 +92,7 @@ impl PartialOrd for Consistency {
     }
 }
 
-/// Before the number of nanoseconds in the word for a bounded staleness.
+/// Text before the number of nanoseconds in the word for a bounded staleness.
 const BOUNDED: &str = "bounded-staleness-";
 
 impl From<Consistency> for String {
@@ -122,29 +123,29 @@ impl TryFrom<String> for Consistency {
     }
 }
 
-/// A promise and whether the server confirmed it.
+/// Promise of a store; it may be confirmed by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Promise<T> {
-    /// What is promised.
+    /// Level that is promised.
     pub level: T,
-    /// Read back from the store itself; if not, it is only declared.
+    /// True if it was read back from the store itself; if not, it is only declared.
     pub checked: bool,
 }
 
 impl<T> Promise<T> {
-    /// A promise that nobody could be asked about.
+    /// Creates a promise that is only declared: the store cannot be asked about it.
     pub fn declared(level: T) -> Self {
         Promise { level, checked: false }
     }
 
-    /// A promise read back from the store's own settings, or made by code in this process.
+    /// Creates a promise that was read back from the store's own settings, or is made by code in this process.
     pub fn checked(level: T) -> Self {
         Promise { level, checked: true }
     }
 }
 
 impl Promise<Durability> {
-    /// How far it is known, in words. That it is kept is another matter.
+    /// Describes how far the promise is known. That it is kept is another matter.
     #[must_use]
     pub fn told(&self) -> &'static str {
         if self.checked { "setting read back" } else { "declared" }
@@ -152,56 +153,56 @@ impl Promise<Durability> {
 }
 
 impl Promise<Consistency> {
-    /// How far it is known, in words. No setting says it: it follows from what the store is made of, such as a server
-    /// without replicas or an engine in this process.
+    /// Describes how far the promise is known. No setting says it: it follows from the parts of the store, such as a
+    /// server without replicas or an engine in this process.
     #[must_use]
     pub fn told(&self) -> &'static str {
         if self.checked { "as set up" } else { "declared" }
     }
 }
 
-/// Operations beyond get, put and delete, and what values may be.
+/// Capabilities of a store: operations beyond get, put and delete, and properties of its records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Capabilities {
-    /// Ordered scans from a key.
+    /// True if it has ordered scans from a key.
     pub scan: bool,
-    /// Several reads in one wire request.
+    /// True if one wire request can have several reads.
     pub batch_get: bool,
-    /// Several writes in one wire request.
+    /// True if one wire request can have several writes.
     pub batch_put: bool,
-    /// Records that vanish after a time to live.
+    /// True if records can vanish after a time to live.
     pub ttl: bool,
-    /// Fields that can be written apart; without it a record's fields are written whole.
+    /// True if fields can be written apart; if not, a record's fields are written whole.
     pub fields: bool,
-    /// Several clients may share a connection.
+    /// True if several clients may share a connection.
     pub pipeline: bool,
-    /// Records may vanish under memory pressure: absence is a miss, never a loss.
+    /// True if records may vanish under memory pressure: absence is then a miss, never a loss.
     pub may_forget: bool,
-    /// Stores nothing and makes values up: their stamp is all there is to check.
+    /// True if it stores nothing and makes values up: their stamp is all there is to check.
     pub fabricates: bool,
-    /// The driver sends a request again by itself when an answer stays away: a write may be applied
+    /// True if the driver sends a request again by itself when an answer stays away: a write may then be applied
     /// again after it was answered.
     pub may_apply_again: bool,
 }
 
-/// What a store is and promises, as found when the run began.
+/// Profile of a store: name, capabilities and promises, as found when the run began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     /// Name of the system, such as `redis`.
     pub store: String,
     /// Version that the system names, where it does.
     pub version: Option<String>,
-    /// What it can do.
+    /// Capabilities of the store.
     pub capabilities: Capabilities,
-    /// What an acknowledged write survives.
+    /// Durability: the fault that an acknowledged write survives.
     pub durability: Promise<Durability>,
-    /// What a read may return.
+    /// Consistency: the values that a read may return.
     pub consistency: Promise<Consistency>,
-    /// How much later or earlier than asked a record may expire.
+    /// Time by which a record may expire later or earlier than asked.
     pub ttl_precision: Duration,
     /// Longest time that a request may take before the driver gives up on it.
     pub timeout: Duration,
-    /// Effective settings worth disclosing, as (name, value).
+    /// Effective settings that are worth disclosing, as (name, value).
     pub settings: Vec<(String, String)>,
 }
 

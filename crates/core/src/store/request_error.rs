@@ -1,4 +1,4 @@
-//! Why a request did not succeed, and whether it may have been applied all the same.
+//! Errors of requests: why one did not succeed, and how certain it is that it was not applied.
 
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::redact;
 
-/// Whether a request that did not succeed may have changed the store.
+/// Certainty about the effect of a request that did not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certainty {
     /// Surely not applied, now or later.
     Failed,
-    /// May have been applied, may yet be.
+    /// Perhaps applied, now or later.
     Indeterminate,
 }
 
-/// What kind of trouble it was; errors are counted by class, and the first message of each class
-/// is always shown.
+/// Class of an error. Errors are counted by class, and the first message of each class is always
+/// shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorClass {
@@ -56,7 +56,7 @@ impl ErrorClass {
         ErrorClass::Unsupported,
     ];
 
-    /// The word used in results and on the terminal.
+    /// Returns the word used in results and on the terminal.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -73,21 +73,21 @@ impl ErrorClass {
     }
 }
 
-/// What is known of a request that did not succeed.
+/// Details of a request that did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestErrorDetails {
-    /// Whether the request may have been applied.
+    /// Certainty about its effect.
     pub certainty: Certainty,
-    /// What kind of trouble.
+    /// Class of the error.
     pub class: ErrorClass,
-    /// What the server or the system said, for the user.
+    /// Message of the server or the system, for the user.
     pub message: Cow<'static, str>,
-    /// The connection is gone: the caller waits a back-off before the next attempt.
+    /// True if the connection is gone: the caller waits a back-off before the next attempt.
     pub connection_lost: bool,
 }
 
-/// A request that did not succeed. One word of memory: an answer is moved several times for each
-/// operation, and nearly all of them are no error.
+/// Error of a request that did not succeed. It takes one word of memory, because an answer is moved
+/// several times for each operation, and nearly all answers are no error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {}", self.class.name(), self.message)]
 pub struct RequestError(Box<RequestErrorDetails>);
@@ -107,19 +107,19 @@ impl DerefMut for RequestError {
 }
 
 impl RequestError {
-    /// The request was surely not applied.
+    /// Creates the error of a request that was surely not applied.
     #[cold]
     pub fn failed(class: ErrorClass, message: impl Into<Cow<'static, str>>) -> Self {
         RequestError::new(Certainty::Failed, class, message)
     }
 
-    /// The request may have been applied, or may yet be.
+    /// Creates the error of a request that may have been applied, or may yet be.
     #[cold]
     pub fn indeterminate(class: ErrorClass, message: impl Into<Cow<'static, str>>) -> Self {
         RequestError::new(Certainty::Indeterminate, class, message)
     }
 
-    /// With the certainty that the caller knows.
+    /// Creates the error with the certainty that the caller knows.
     #[cold]
     pub fn new(
         certainty: Certainty,
@@ -139,7 +139,7 @@ impl RequestError {
         }))
     }
 
-    /// The driver has no such operation.
+    /// Creates the error of an operation that the driver does not have.
     #[must_use]
     pub fn unsupported(operation: &'static str) -> Self {
         RequestError::failed(ErrorClass::Unsupported, operation)

@@ -1,9 +1,9 @@
-//! How the clients of a store are laid onto threads, and of which type of store that is known when kvdyno is
-//! compiled.
+//! Threading: how the clients of a store are laid onto threads. Of most types of stores that is known when
+//! kvdyno is compiled.
 
 use serde::{Deserialize, Serialize};
 
-/// How clients are laid onto threads.
+/// Threading of a store's clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Threading {
@@ -13,17 +13,18 @@ pub enum Threading {
     Networked,
 }
 
-/// How the clients of the stores of type `S` are laid onto threads.
+/// Threading of the clients of all stores of type `S`.
 #[derive(Debug)]
 pub enum ThreadingOf<S> {
-    /// All in one way. The load loop is compiled for this way alone, which halves what it adds to the build.
+    /// All stores of the type have this threading. The load loop is compiled for it alone, which halves what
+    /// the loop adds to the build.
     All(Threading),
-    /// One so, another so: each can say, without a connection.
+    /// Stores of the type differ: this function tells the threading of one, without a connection.
     Each(fn(&S) -> Threading),
 }
 
 impl<S> ThreadingOf<S> {
-    /// The way of this store.
+    /// Returns the threading of this store.
     pub fn of(&self, store: &S) -> Threading {
         match self {
             Self::All(all) => *all,

@@ -4,18 +4,18 @@
 use std::ops::Range;
 use std::time::Duration;
 
-/// Where a field lies in a value's bytes.
+/// Place of a field in a value's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldSpan {
     /// Number of the field in the record, from 0.
     pub index: u16,
-    /// First byte.
+    /// Index of the first byte.
     pub start: u32,
-    /// One past the last byte.
+    /// Index of the last byte plus one.
     pub end: u32,
 }
 
-/// A value to write: its bytes, and its fields where there are several.
+/// Value to write: its bytes, and its fields where there are several.
 #[derive(Clone, Copy, Debug)]
 pub struct Value<'a> {
     bytes: &'a [u8],
@@ -23,51 +23,52 @@ pub struct Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// `spans` lie in `bytes` without gaps, in order.
+    /// Creates a value; `spans` lie in `bytes` without gaps, in order.
     #[inline]
     #[must_use]
     pub fn new(bytes: &'a [u8], spans: &'a [FieldSpan]) -> Self {
         Value { bytes, spans }
     }
 
-    /// The fields end to end, for stores that keep a record as one value.
+    /// Returns the fields end to end, for stores that keep a record as one value.
     #[inline]
     #[must_use]
     pub fn whole(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Number of fields.
+    /// Returns the number of fields.
     #[must_use]
     pub fn field_count(&self) -> usize {
         self.spans.len()
     }
 
-    /// Each field as (number, bytes).
+    /// Returns each field as (number, bytes).
     pub fn fields(&self) -> impl Iterator<Item = (u16, &'a [u8])> {
         let bytes = self.bytes;
         self.spans.iter().map(move |s| (s.index, &bytes[s.start as usize..s.end as usize]))
     }
 }
 
-/// A write to carry out.
+/// Write to carry out.
 #[derive(Clone, Copy, Debug)]
 pub struct Put<'a> {
     /// Key of the record.
     pub key: &'a [u8],
-    /// What to write.
+    /// Value to write.
     pub value: Value<'a>,
-    /// The key is new to the workload (an insert). Every put is an upsert all the same.
+    /// True if the key is new to the workload (an insert). Every put is an upsert all the same.
     pub insert: bool,
-    /// Only the fields in `value` change. Only where [`super::Capabilities::fields`].
+    /// True if only the fields in `value` change; only for stores with
+    /// [`super::Capabilities::fields`].
     pub partial: bool,
     /// Number of fields in a whole record; 1 means that the value has no fields.
     pub record_fields: u16,
-    /// The record vanishes after this long. Only where [`super::Capabilities::ttl`].
+    /// Time after which the record vanishes; only for stores with [`super::Capabilities::ttl`].
     pub ttl: Option<Duration>,
 }
 
-/// What a read brought back.
+/// Bytes and fields that a read brought back; a reusable buffer.
 #[derive(Debug, Default)]
 pub struct Reading {
     bytes: Vec<u8>,
@@ -75,41 +76,42 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Forgets what the last read brought; keeps the memory.
+    /// Removes the result of the last read; keeps the memory.
     #[inline]
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.spans.clear();
     }
 
-    /// The store keeps the record as one value: these are its bytes.
+    /// Sets the bytes of a record that the store keeps as one value.
     #[inline]
     pub fn set_whole(&mut self, bytes: &[u8]) {
         self.clear();
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// As [`Reading::set_whole`], for a store that has the bytes piece by piece: they go to the end.
+    /// Returns the bytes of a record that the store keeps as one value, for a driver that gets them
+    /// piece by piece and appends them. [`Reading::set_whole`] sets them at once.
     #[inline]
     pub fn whole_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// The store keeps fields apart: adds one.
+    /// Adds a field of a record whose fields the store keeps apart.
     pub fn push_field(&mut self, index: u16, bytes: &[u8]) {
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(bytes);
         self.spans.push(FieldSpan { index, start, end: self.bytes.len() as u32 });
     }
 
-    /// All bytes, fields end to end in the order in which they came.
+    /// Returns all bytes, fields end to end in the order in which they came.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The fields that came apart; none if the record came whole.
+    /// Returns the places of fields that came apart; none if the record came whole.
     #[inline]
     #[must_use]
     pub fn spans(&self) -> &[FieldSpan] {
@@ -124,7 +126,7 @@ pub struct Row {
     value: Option<Range<u32>>,
 }
 
-/// What a scan or a batch brought back, whole values only.
+/// Rows that a scan or a batch brought back, whole values only; a reusable buffer.
 #[derive(Debug, Default)]
 pub struct Rows {
     bytes: Vec<u8>,
@@ -132,7 +134,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Forgets what the last one brought; keeps the memory.
+    /// Removes the rows of the last one; keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.rows.clear();
@@ -145,19 +147,19 @@ impl Rows {
         self.rows.push(Row { key, value });
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// No rows.
+    /// Returns true if there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Each row as (key, value).
+    /// Returns each row as (key, value).
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         self.rows
             .iter()

@@ -1,29 +1,30 @@
-//! What a store did beside answering requests: merging its files, writing a snapshot. It is set beside what
-//! left its level meanwhile.
+//! Work of a store beside answering requests, such as merging its files or writing a snapshot. Reports set
+//! it beside figures that left their level meanwhile.
 
 use std::fs::File;
 use std::io::{Read, Result, Seek, SeekFrom};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Bytes of a log's end that are read.
+/// Number of bytes that are read of a log's end.
 const MOST: u64 = 32 << 20;
 
-/// A piece of such work.
+/// Piece of such work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// What: `compaction`, `flush of a memtable`.
+    /// Kind of work, such as `compaction` or `flush of a memtable`.
     pub what: String,
-    /// When it began.
+    /// Time at which it began.
     pub from: SystemTime,
-    /// When it ended; as `from` where that is not told.
+    /// Time at which it ended; the same as `from` where that is not known.
     pub to: SystemTime,
 }
 
-/// The end of the log that a store writes of its work; of what is no file (a terminal, a pipe) nothing.
+/// Reads the end of the log that a store writes of its work; an empty text if `path` is no regular file (a
+/// terminal, a pipe).
 ///
 /// # Errors
-/// What the system says if it cannot be read.
+/// The error of the system if it cannot be read.
 pub fn end_of_log(path: &Path) -> Result<String> {
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;

@@ -1,44 +1,45 @@
 //! Claims: sentences that a suite states about a store, each with conditions on reported figures. A
-//! claim is confirmed, refuted or inconclusive; what cannot be told confirms nothing.
+//! claim is confirmed, refuted, inconclusive, or has nothing to show; figures that are not known
+//! confirm nothing.
 
 use serde::{Deserialize, Serialize};
 
 use super::condition::Condition;
 use crate::evidence::{EvidenceStatus, Reason};
 
-/// A sentence and what must hold for it.
+/// Sentence, with the conditions that must hold for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// The sentence.
+    /// Text of the sentence.
     pub says: String,
-    /// Name of the store that it is about; none: any.
+    /// Name of the store that it is about; `None` for any store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
-    /// The claim is about two deployments of a store, the second against the first, with these among
-    /// their settings, as `NAME=VALUE`: a comparison judges it, a run does not.
+    /// Settings, as `NAME=VALUE`, of two deployments of a store, if the claim is about the second
+    /// against the first. A comparison judges such a claim, a run does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[String; 2]>,
-    /// All of these must hold; changes, if it is about two deployments. One that names no phase is
-    /// about each measured phase.
+    /// Conditions, all of which must hold. They are changes if the claim is about two deployments. A
+    /// condition that names no phase is about each measured phase.
     pub conditions: Vec<Condition>,
 }
 
-/// How a claim stands. Ordered from good to bad.
+/// Status of a claim, ordered from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimStatus {
-    /// What was measured is as it says.
+    /// The figures are as the claim says.
     Confirmed,
-    /// It was not tried: nothing was at stake.
+    /// The claim was not tried: nothing was at stake.
     NothingToShow,
-    /// What was measured does not decide it.
+    /// The figures do not decide it.
     Inconclusive,
-    /// What was measured is otherwise.
+    /// The figures contradict it.
     Refuted,
 }
 
 impl ClaimStatus {
-    /// The word used in results and on the terminal.
+    /// Returns the word used in results and on the terminal.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -49,7 +50,7 @@ impl ClaimStatus {
         }
     }
 
-    /// The status of evidence that a claim stands like this.
+    /// Returns the status of evidence that corresponds to this status.
     #[must_use]
     pub fn status(self) -> EvidenceStatus {
         match self {
@@ -60,7 +61,8 @@ impl ClaimStatus {
         }
     }
 
-    /// How all of them together stand: as the worst does. Nothing at all decides nothing.
+    /// Returns the status of all of them together: the worst one; [`ClaimStatus::Inconclusive`] if
+    /// there are none.
     pub fn of_all(all: impl IntoIterator<Item = ClaimStatus>) -> ClaimStatus {
         all.into_iter().max().unwrap_or(ClaimStatus::Inconclusive)
     }

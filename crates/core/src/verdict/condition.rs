@@ -1,6 +1,6 @@
-//! Conditions on reported figures, such as `p99(get) < 10ms`: one little language for the claims of
-//! a suite, for gates between results and for the objectives of a capacity search. This file is its
-//! grammar and its meaning; where the values come from is the caller's business.
+//! Conditions on reported figures, such as `p99(get) < 10ms`: one little language for the claims of a
+//! suite, for gates between results and for the objectives of a capacity search. This file has its
+//! grammar and its meaning; the caller provides the values.
 //!
 //! ```text
 //! conditions := condition { "," condition }
@@ -30,36 +30,37 @@ use crate::workload::Kind;
 pub use figure::{ConditionFigure, Dimension, FIGURES, KnownFigure};
 pub use parse::ConditionError;
 
-/// A condition on one figure.
+/// Condition on one figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// What is looked at.
+    /// Figure that is looked at, with its operations and phase.
     pub subject: Subject,
-    /// How it must compare.
+    /// Operator by which it is compared.
     pub operator: Operator,
-    /// With what.
+    /// Amount with which it is compared.
     pub bound: Amount,
 }
 
-/// A figure, of which operations, of which phase.
+/// Figure of some operations in a phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subject {
-    /// The figure.
+    /// Figure that is looked at.
     pub figure: ConditionFigure,
-    /// Which operations it is about.
+    /// Operations that it is about.
     pub operations: Operations,
-    /// The phase's name; none: the phase that the condition stands in, or whatever the caller takes.
+    /// Name of the phase; `None` for the phase that the condition stands in, or the one that the caller
+    /// takes.
     pub phase: Option<String>,
 }
 
-/// Which operations a figure is about.
+/// Operations that a figure is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operations {
-    /// All of them.
+    /// All operations.
     All,
-    /// Those that only read.
+    /// Operations that only read.
     Reads,
-    /// Those that write.
+    /// Operations that write.
     Writes,
     /// Gets that found a record.
     Hits,
@@ -67,12 +68,12 @@ pub enum Operations {
     Misses,
     /// Gets, whatever they found.
     HitsAndMisses,
-    /// Those of one kind.
+    /// Operations of one kind.
     Kind(Kind),
 }
 
 impl Operations {
-    /// Whether operations of `kind` are among them.
+    /// Returns true if operations of `kind` are among them.
     #[must_use]
     pub fn include(self, kind: Kind) -> bool {
         match self {
@@ -84,20 +85,20 @@ impl Operations {
         }
     }
 
-    /// Whether gets that found a record are among them.
+    /// Returns true if gets that found a record are among them.
     #[must_use]
     pub fn include_hits(self) -> bool {
         self != Operations::Misses
     }
 
-    /// Whether gets that found nothing are among them: they are sooner answered than the others, and
-    /// only where it is asked for are they in one figure with those.
+    /// Returns true if gets that found nothing are among them. These are answered sooner than the
+    /// others, so they are in one figure with them only where the condition asks for it.
     #[must_use]
     pub fn include_misses(self) -> bool {
         matches!(self, Operations::Misses | Operations::HitsAndMisses)
     }
 
-    /// The word for them.
+    /// Returns the word for them.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -112,7 +113,7 @@ impl Operations {
     }
 }
 
-/// How a figure must compare with the bound.
+/// Operator by which a figure is compared with the bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operator {
     /// `<`
@@ -130,7 +131,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// As it is written.
+    /// Returns the operator as it is written.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
@@ -143,7 +144,7 @@ impl Operator {
         }
     }
 
-    /// Whether `value` stands in this relation to `bound`.
+    /// Returns true if `value` stands in this relation to `bound`.
     #[must_use]
     pub fn holds(self, value: f64, bound: f64) -> bool {
         match self {
@@ -157,7 +158,7 @@ impl Operator {
     }
 }
 
-/// What a figure is compared with.
+/// Amount with which a figure is compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
     /// A value in the base unit of the figure's [`Dimension`]: ns, operations a second, a share of 1,
@@ -169,19 +170,19 @@ pub enum Amount {
     Shift(f64),
 }
 
-/// What is known of a figure.
+/// Knowledge of a figure's value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "is", content = "value")]
 pub enum Measured {
-    /// It is this; infinite where what failed counts as never done.
+    /// The value is this; infinite where operations that failed count as never done.
     Exactly(f64),
-    /// It is this or more.
+    /// The value is this or more.
     AtLeast(f64),
 }
 
 impl Condition {
-    /// Whether the figure is as it must be; `None` if what is known of it does not decide that, or if
-    /// the bound is a change, for which there must be another result.
+    /// Returns true if the figure meets the condition; `None` if what is known of it does not decide
+    /// that, or if the bound is a change, which needs another result.
     #[must_use]
     pub fn holds(&self, measured: Measured) -> Option<bool> {
         let Amount::Value(bound) = self.bound else { return None };
@@ -219,7 +220,7 @@ impl Condition {
     }
 }
 
-/// As it can be read again.
+/// Formats the condition so that it can be parsed again.
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dimension = self.subject.figure.dimension();
@@ -258,13 +259,13 @@ impl Subject {
 }
 
 impl Amount {
-    /// It is a change: to ask for it, there must be another result.
+    /// Returns true if it is a change, which needs another result.
     #[must_use]
     pub fn is_change(self) -> bool {
         !matches!(self, Amount::Value(_))
     }
 
-    /// As it can be read again.
+    /// Returns the amount so that it can be parsed again.
     #[must_use]
     pub fn text(self, dimension: Dimension) -> String {
         match (self, dimension) {

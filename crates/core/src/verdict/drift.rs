@@ -1,19 +1,19 @@
-//! Does the throughput drift over a phase? Single slow intervals must not say so, so that the
-//! halves are compared by rank and by median, not by mean.
+//! Drift of the throughput over a phase. Single slow intervals must not count as drift, so the halves are compared
+//! by rank and by median, not by mean.
 
 use crate::ground::median;
 use crate::measure::{Interval, Timeline};
 
-/// Fewest whole intervals in a half: with three, no order of theirs would be rare enough.
+/// Lowest number of whole intervals in a half: with three, no order of theirs would be rare enough.
 const FEWEST: usize = 4;
 /// Two-sided 1 % point of the normal distribution: a steady store passes 99 of 100 times even
 /// before its medians are looked at.
 const RARE: f64 = 2.576;
-/// With four intervals in a half the most extreme order there is (2 in 70) only reaches 2.31, so
-/// that a complete separation of the halves counts as rare, too.
+/// Separation of the halves that counts as rare, too: a complete one. With four intervals in a half the most
+/// extreme order there is (2 in 70) only reaches 2.31.
 const SEPARATED: f64 = 1.0;
 
-/// Median throughput of both halves, in operations a second, if they surely differ.
+/// Returns the median throughput of both halves, in operations a second, if they surely differ.
 pub(super) fn halves_that_differ(timeline: &Timeline) -> Option<(f64, f64)> {
     let rates = whole_interval_rates(timeline);
     let half = rates.len() / 2;
@@ -24,7 +24,8 @@ pub(super) fn halves_that_differ(timeline: &Timeline) -> Option<(f64, f64)> {
     differ(first, second).then(|| (median(first), median(second)))
 }
 
-/// Operations that succeeded a second in each interval but the last one, if that was cut.
+/// Returns the throughput of each whole interval, in operations a second that succeeded: intervals shorter than 95
+/// % of the longest, such as a last one that was cut, are left out.
 pub(super) fn whole_interval_rates(timeline: &Timeline) -> Vec<f64> {
     let whole = timeline.intervals().map(Interval::length).max().unwrap_or_default();
     timeline
@@ -34,9 +35,9 @@ pub(super) fn whole_interval_rates(timeline: &Timeline) -> Vec<f64> {
         .collect()
 }
 
-/// Mann and Whitney's test (Annals of Mathematical Statistics 18, 1947) by its normal
-/// approximation. Takes intervals for independent, which they are not quite; the threshold on the
-/// medians makes up for that.
+/// Compares the halves by Mann and Whitney's test (Annals of Mathematical Statistics 18, 1947) in its normal
+/// approximation. It takes intervals for independent, which they are not quite; the threshold on the medians makes
+/// up for that.
 fn differ(first: &[f64], second: &[f64]) -> bool {
     let (n, m) = (first.len() as f64, second.len() as f64);
     let wins = |x: f64, y: f64| {
@@ -89,8 +90,8 @@ mod tests {
         assert_eq!(halves_that_differ(&stall), None);
     }
 
-    /// Of six intervals a half, with `u` pairs against the order: z is 2.72 with one, 2.64 with one and a tie, 2.56
-    /// with two.
+    /// Halves of six intervals each, with `u` pairs against the order: z is 2.72 with one, 2.64 with one and a tie,
+    /// 2.56 with two.
     #[test]
     fn halves_differ_where_their_order_is_rare() {
         let low = |last: f64| [1.0, 2.0, 3.0, 4.0, 5.0, last];

@@ -1,5 +1,5 @@
-//! Which reasons hold for a phase. Each rule only gathers its figures; whether they are good or bad
-//! is decided by [`Reason::record`], in one place for all.
+//! Judgement of a phase: finds the reasons that hold for it. Each rule only gathers its figures; [`Reason::record`]
+//! decides in one place for all if they are good or bad.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,35 +15,35 @@ use crate::measure::{
 use crate::store::{Consistency, Threading};
 use crate::workload::{GroupPlan, Kind, PhasePlan};
 
-/// Lateness in sending that no one need care about, ns: a timer's own wake-up takes as long.
+/// Lag that is ignored, ns: a timer's own wake-up takes as long.
 const LAG_IGNORED: u64 = 100_000;
-/// Least share of the processors' time that other programs take where threads wait for them: the system itself takes as much,
-/// and threads then wait for each other.
+/// Least share of the processors' time that other programs must take for threads to have waited for them. The system
+/// itself takes as much; below it threads waited for each other.
 const LEAST_OTHERS: f64 = 0.02;
-/// Where more than this share failed, clients waited between attempts: idle ones are explained.
+/// Share of failed operations beyond which idle clients are explained: they waited between attempts.
 const BACK_OFF_EXPLAINS: f64 = 0.001;
 
-/// All that a phase is judged by.
+/// Facts by which a phase is judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
-    /// What was asked for.
+    /// Plan of the phase.
     pub plan: &'a PhasePlan,
-    /// What was measured.
+    /// Measurement of the phase.
     pub measure: &'a PhaseMeasure,
-    /// How the store's clients were laid onto threads.
+    /// Threading of the store's clients.
     pub threading: Threading,
-    /// What the machine did meanwhile, where that could be sampled.
+    /// Resources that the machine spent meanwhile, where they could be sampled.
     pub resources: Option<&'a ResourceSummary>,
-    /// When faults were at work, until they were repaired; in order.
+    /// Windows of the faults, from their begin until they were repaired; in order.
     pub outages: &'a [Stretch],
-    /// Faults of this phase or of one before it ended processes of the store or cut its power.
+    /// True if faults of this phase or of an earlier one ended processes of the store or cut its power.
     pub after_end: bool,
-    /// The phase only prepares: how fast it was does not matter. Warm-up and load phases are taken so
-    /// of themselves.
+    /// True if the phase only prepares, so that its speed does not matter. Warm-up and load phases always count as
+    /// such.
     pub prepares: bool,
 }
 
-/// Every reason that holds for a phase.
+/// Returns every reason that holds for a phase.
 #[must_use]
 pub fn judge_phase(evidence: &Evidence<'_>) -> Vec<Reason> {
     let mut found = vec![cut_short(evidence), error_ratio(evidence)];
@@ -69,7 +69,7 @@ impl Evidence<'_> {
         self.measure.span()
     }
 
-    /// How much of it there is.
+    /// Returns the number of samples of this unit in the phase.
     fn amount(&self, basis: SampleUnit) -> u64 {
         let measure = self.measure;
         match basis {
@@ -93,7 +93,7 @@ impl Evidence<'_> {
         self.plan.groups.iter().any(|group| group.arrival.is_open())
     }
 
-    /// The phase has faults: the store is meant to falter.
+    /// Returns true if the phase has faults: the store is meant to falter.
     fn is_disturbed(&self) -> bool {
         !self.plan.faults.is_empty()
     }
@@ -119,12 +119,13 @@ impl Evidence<'_> {
             .max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Requests that timed out because kvdyno itself stood still.
+    /// Returns the number of requests that timed out because kvdyno itself stood still.
     fn timed_out_by_itself(&self) -> u64 {
         self.measure.errors.iter().map(|error| error.of_client).sum()
     }
 
-    /// Requests that fell due while kvdyno itself stood still: those of each interval lie evenly in it.
+    /// Estimates the number of requests that fell due while kvdyno itself stood still, as if those of each interval lay
+    /// evenly in it; 0 with closed arrivals.
     fn due_in_gaps(&self) -> u64 {
         let due = self.measure.timeline.intervals().map(|interval| {
             let still = self.measure.stalls.between(interval.start, interval.end) as f64;
@@ -134,7 +135,8 @@ impl Evidence<'_> {
         if self.open() { due.sum::<f64>().round() as u64 } else { 0 }
     }
 
-    /// Little's law: service times summed up, over the time that went by until the last answer.
+    /// Returns the requests in flight on average by Little's law: the sum of service times, divided by the time that
+    /// went by until the last answer.
     fn in_flight(&self) -> f64 {
         let sum = |histogram: &Option<Histogram<u64>>| {
             histogram.as_ref().map_or(0.0, |h| h.mean() * h.len() as f64)
@@ -150,7 +152,7 @@ fn cut_short(evidence: &Evidence<'_>) -> Option<Reason> {
     Some(Reason::CutShort { stopped: evidence.measure.stopped })
 }
 
-/// Errors under a fault are what the phase is there to measure.
+/// Gathers errors; none under faults, because errors are what such a phase is there to measure.
 fn error_ratio(evidence: &Evidence<'_>) -> Option<Reason> {
     if evidence.is_disturbed() {
         return None;
@@ -199,7 +201,8 @@ fn client_stalled(evidence: &Evidence<'_>) -> Option<Reason> {
     (!still.total.is_zero()).then_some(Reason::ClientStalled { still, span, due, timed_out })
 }
 
-/// Closed arrivals only: a client that waits for the next due time is outside the store, too.
+/// Gathers the time outside the store; with closed arrivals only, because a client that waits for the next due time is
+/// outside the store, too.
 fn harness_share(evidence: &Evidence<'_>) -> Option<Reason> {
     if evidence.threading != Threading::InProcess || evidence.open() {
         return None;
@@ -218,7 +221,7 @@ fn missed_schedule(evidence: &Evidence<'_>) -> Option<Reason> {
     told.then_some(Reason::MissedSchedule { offered, estimated, started, span, own })
 }
 
-/// Where kvdyno's own time went, before the store is said to have taken it.
+/// Gathers kvdyno's own delays, which are counted before the store is named as the cause.
 fn own_delays(evidence: &Evidence<'_>) -> OwnDelays {
     let PhaseMeasure { stalls, workers, send_lag, .. } = evidence.measure;
     let seconds: f64 = workers.iter().map(|worker| worker.wall.as_secs_f64()).sum();
@@ -257,8 +260,8 @@ fn late_sends(evidence: &Evidence<'_>) -> Option<Reason> {
     (lag_p99 > LAG_IGNORED).then_some(Reason::LateSends { lag_p99, response_p99 })
 }
 
-/// Records not found where the ledger expects one; without verification all that were not found, where
-/// the mix itself makes no misses. Among the records that gets found, and these.
+/// Gathers records not found where the ledger expects one; without verification all that were not found, where the mix
+/// itself makes no misses. They are held against their sum with the records that gets found.
 fn unexpected_misses(evidence: &Evidence<'_>) -> Option<Reason> {
     let PhaseMeasure { profile, figures, .. } = evidence.measure;
     let (plan, beside_faults) = (evidence.plan, evidence.is_disturbed());
@@ -282,13 +285,13 @@ fn unexpected_misses(evidence: &Evidence<'_>) -> Option<Reason> {
     })
 }
 
-/// What became of the records that gets asked for.
+/// Numbers of records that gets asked for, by the outcome.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gets {
     hits: u64,
-    /// Whether they should have been there or not.
+    /// Records not found, whether they should have been there or not.
     misses: u64,
-    /// Those that verification expects to be there.
+    /// Records not found that verification expects to be there.
     unexpected: u64,
 }
 
@@ -303,7 +306,7 @@ fn all(evidence: &Evidence<'_>) -> Gets {
     series.fold(Gets { unexpected, ..Gets::default() }, |gets, (_, measure)| sum(gets, measure))
 }
 
-/// Outside the windows of faults.
+/// Counts gets outside the windows of faults.
 fn beside(evidence: &Evidence<'_>) -> Gets {
     let measure = evidence.measure;
     let undisturbed = |from: Nanos, width: Nanos| {
@@ -342,7 +345,7 @@ fn too_few_samples(evidence: &Evidence<'_>) -> Option<Reason> {
     Some(Reason::TooFewSamples { kind, samples })
 }
 
-/// What the percentiles rest on: of gets the hits, unless there is none at all.
+/// Returns the number of samples of the percentiles: of gets only those that found a record, unless none did.
 fn samples(measure: &KindTotal) -> u64 {
     match measure.found() {
         0 => measure.ok,
@@ -354,7 +357,8 @@ fn too_short(evidence: &Evidence<'_>) -> Option<Reason> {
     Some(Reason::TooShort { span: evidence.span() })
 }
 
-/// Closed arrivals only: with open ones the schedule gives the throughput.
+/// Gathers the drift of the throughput; with closed arrivals only, because with open ones the schedule gives the
+/// throughput.
 fn drift(evidence: &Evidence<'_>) -> Option<Reason> {
     if evidence.open() || evidence.is_disturbed() {
         return None;
@@ -363,7 +367,7 @@ fn drift(evidence: &Evidence<'_>) -> Option<Reason> {
     (first > 0.0).then_some(Reason::Drift { first, second })
 }
 
-/// A trend that is told as drift already is not told twice.
+/// Gathers the trend of the throughput; with closed arrivals only, and not if it is already told as drift.
 fn never_settled(evidence: &Evidence<'_>) -> Option<Reason> {
     if evidence.open() || drift(evidence).is_some_and(|reason| reason.holds()) {
         return None;
@@ -377,8 +381,8 @@ fn littles_law(evidence: &Evidence<'_>) -> Option<Reason> {
     (clients > 0).then_some(Reason::LittlesLaw { in_flight, clients })
 }
 
-/// Clients are idle for a reason with open arrivals, in process, in a back-off after errors, when
-/// client threads are busy, when groups end at different times, and in a phase that is mostly start.
+/// Gathers idle clients that nothing explains. Clients may be idle with open arrivals, in process, in a back-off after
+/// errors, when client threads are busy, when groups end at different times, and in a phase that is mostly start.
 fn idle_clients(evidence: &Evidence<'_>) -> Option<Reason> {
     let (failed, completed) = evidence.failed_and_completed();
     let (in_flight, clients) = (evidence.in_flight(), evidence.clients());
@@ -395,17 +399,18 @@ fn idle_clients(evidence: &Evidence<'_>) -> Option<Reason> {
     (!explained && clients > 0).then_some(Reason::IdleClients { in_flight, clients })
 }
 
-/// Only where every process that serves is known: else the server itself would be taken for another.
-/// Under faults servers come and go.
+/// Gathers the load by other programs; only where every process that serves is known, because else the server itself
+/// would be taken for another program. Under faults servers come and go, so none is gathered.
 fn other_load(evidence: &Evidence<'_>) -> Option<Reason> {
     let used = evidence.resources.filter(|_| !evidence.is_disturbed())?;
     let known = evidence.threading == Threading::InProcess || !used.servers.is_empty();
     used.others.filter(|_| known).map(|others| Reason::OtherLoad { others })
 }
 
-/// The direct evidence of other work, which needs no knowledge of who serves. In process, threads that wait for each
-/// other's processor wait for the store; and where the processes that serve are known and nobody else took time, threads
-/// of client and servers waited for each other.
+/// Gathers the waits for a processor: direct evidence of other work, which needs no knowledge of the processes that
+/// serve. In process there is none, because threads that wait for each other's processor wait for the store. Nor is
+/// there any where the processes that serve are known and no other program took time, because threads of client and
+/// servers then waited for each other.
 fn waited_to_run(evidence: &Evidence<'_>) -> Option<Reason> {
     if evidence.threading == Threading::InProcess || evidence.is_disturbed() {
         return None;

@@ -1,7 +1,8 @@
-//! May the measurement be believed? Each doubt is a typed [`Reason`] with its figure, its threshold
-//! and what to do about it; the worst of them gives the level. docs/VERDICT.md lists them all.
+//! Verdicts: how far a measurement may be believed. Each doubt is a typed [`Reason`] with its
+//! figure, its threshold and what to do about it; the worst of them gives the level.
+//! docs/VERDICT.md lists them all.
 //!
-//! Whether the *store* did right is another question: anomalies are told first as well, but they
+//! The correctness of the *store* is another question. Anomalies are told first as well, but they
 //! are findings about the store, and make no measurement less valid.
 
 mod claim;
@@ -22,20 +23,20 @@ pub use reason::{
     AgentFigure, Bounds, Cause, Least, OwnDelays, Reason, ReasonRecord, SampleUnit, Unit,
 };
 
-/// How far a measurement may be believed. Ordered from good to bad.
+/// Level to which a measurement may be believed, ordered from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// Nothing speaks against it.
+    /// Believable: nothing speaks against it.
     Valid,
-    /// Something may have bent it: read the reasons before relying on it.
+    /// Doubtful: something may have bent it. Read the reasons before you rely on it.
     Suspect,
-    /// It does not show what it is meant to show.
+    /// Unusable: it does not show what it is meant to show.
     Invalid,
 }
 
 impl Level {
-    /// The word used in results and on the terminal.
+    /// Returns the word used in results and on the terminal.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -46,26 +47,26 @@ impl Level {
     }
 }
 
-/// A reason and where it was found.
+/// Reason, with the phase in which it was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Name of the phase; `None` if it is about the whole run.
     pub phase: Option<String>,
-    /// What was found.
+    /// Reason that was found.
     pub reason: Reason,
 }
 
-/// Whether a run may be believed, and why not.
+/// Verdict on a run: the level to which it may be believed, and the reasons.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The worst level of all reasons.
+    /// Worst level of all reasons.
     pub level: Level,
-    /// Worst first; those of one level in the order of the phases.
+    /// Reasons, worst first; those of one level in the order of the phases.
     pub reasons: Vec<Finding>,
 }
 
 impl Verdict {
-    /// Sums up what was found.
+    /// Sums up the reasons that were found.
     #[must_use]
     pub fn of(mut reasons: Vec<Finding>) -> Verdict {
         reasons.sort_by_key(|finding| std::cmp::Reverse(finding.reason.level()));
@@ -73,39 +74,40 @@ impl Verdict {
         Verdict { level, reasons }
     }
 
-    /// Where the store answered a read wrongly. Not part of the level.
+    /// Lists the phases in which the store answered reads wrongly; they are no part of the level.
     pub fn anomalies(&self) -> impl Iterator<Item = &Finding> {
         self.reasons.iter().filter(|finding| matches!(finding.reason, Reason::Anomalies { .. }))
     }
 
-    /// What takes the level away from valid.
+    /// Lists the reasons that make the level worse than valid.
     pub fn doubts(&self) -> impl Iterator<Item = &Finding> {
         self.reasons.iter().filter(|finding| finding.reason.level() > Level::Valid)
     }
 }
 
-/// How far a run came.
+/// Extent to which a run was carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Phases that were to be run.
+    /// Number of phases that were to be run.
     pub planned: u64,
-    /// Those of them that came to their end, reading back included.
+    /// Number of them that came to their end, reading back included.
     pub ended: u64,
-    /// The run could not go on.
+    /// True if the run could not go on.
     pub failed: bool,
 }
 
 impl Extent {
-    /// A run that failed, or of which nothing was measured, shows nothing.
+    /// Returns the reason of a run that failed, or of which no phase came to its end: it shows
+    /// nothing.
     fn reason(self) -> Option<Reason> {
         let Extent { planned, ended, failed } = self;
         (failed || ended == 0).then_some(Reason::Incomplete { ended, planned })
     }
 }
 
-/// Judges a run: what was found in each phase, by the phase's name, how far it came, and what holds
-/// for all of it. `scaled` is the share of the published size at which the suite ran, where that is
-/// not 1; `debug_build` that kvdyno was built without optimisation.
+/// Judges a run by the reasons found in each phase (with the phase's name), by its extent, and by
+/// what holds for all of it. `scaled` is the share of the published size at which the suite ran,
+/// where that is not 1; `debug_build` says that kvdyno was built without optimisation.
 #[must_use]
 pub fn judge_run(
     phases: Vec<(String, Vec<Reason>)>,
@@ -148,7 +150,7 @@ mod tests {
         assert_eq!(verdict.reasons, [Finding { phase: None, reason: Reason::DebugBuild }]);
     }
 
-    /// A store that was never asked anything cannot have been measured well.
+    /// A store that got no request cannot have been measured well.
     #[test]
     fn a_run_that_failed_or_measured_nothing_is_invalid() {
         let judged = |planned, ended, failed| {

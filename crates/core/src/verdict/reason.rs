@@ -1,5 +1,5 @@
-//! Why a measurement may not be believed: one variant for each cause, with the figures that show it.
-//! What else is known of each stands in one table, `table.rs`.
+//! Reasons for which a measurement may not be believed: one variant for each, with the figures that show it. All else
+//! that is known of each stands in one table, `table.rs`.
 
 mod delays;
 mod record;
@@ -32,7 +32,7 @@ pub enum Reason {
         waited: f64,
         /// Share of the time that the busiest thread of a server worked, where servers are known.
         server: Option<f64>,
-        /// Which agent's worker it is, where several carried the load.
+        /// Name of the agent whose worker it is, where several carried the load.
         agent: Option<String>,
     },
     /// A notable share of the time went by outside the store (stores in this process).
@@ -42,30 +42,30 @@ pub enum Reason {
     },
     /// Requests that were due were not sent: the store, or too few clients, did not keep up.
     MissedSchedule {
-        /// Requests due.
+        /// Number of requests due.
         offered: u64,
-        /// More were due than there was time to count.
+        /// True if more were due than there was time to count.
         #[serde(default)]
         estimated: bool,
-        /// Requests sent.
+        /// Number of requests sent.
         started: u64,
-        /// How long the phase took.
+        /// Length of the phase.
         span: Duration,
-        /// What kvdyno itself had to do with it.
+        /// kvdyno's own delays, which may explain it.
         own: OwnDelays,
     },
     /// All of kvdyno stood still: it was stopped, suspended, given no processor or held up by a quota.
     ClientStalled {
-        /// For how long, and why.
+        /// Time that it stood still, by cause.
         still: Standstill,
-        /// How long the phase took, with what its machine slept.
+        /// Length of the phase, with the time that the machine slept.
         span: Duration,
-        /// Requests that fell due meanwhile, about (open arrivals).
+        /// Approximate number of requests that fell due meanwhile (open arrivals).
         due: u64,
-        /// Requests that timed out meanwhile.
+        /// Number of requests that timed out meanwhile.
         timed_out: u64,
     },
-    /// Requests were sent late although a client was free: kvdyno's own lateness is in the figures.
+    /// Requests were sent late although a client was free: the figures contain kvdyno's own delay.
     LateSends {
         /// 99th percentile of the lateness, ns.
         lag_p99: u64,
@@ -74,43 +74,43 @@ pub enum Reason {
     },
     /// Reads found nothing where a record was to be expected: misses are cheaper than hits.
     UnexpectedMisses {
-        /// Records not found.
+        /// Number of records not found.
         missed: u64,
-        /// Records read that should have been there.
+        /// Number of records read that should have been there.
         reads: u64,
-        /// Share of them that must be found, where the store may forget or be stale.
+        /// Share of them that must be found, of a store that may forget or be stale; `None` of any other.
         expected: Option<f64>,
-        /// Only what was outside the windows of faults is counted.
+        /// True if only reads outside the windows of faults are counted.
         beside_faults: bool,
         /// Servers that were started anew meanwhile, in words; empty if none was seen to be.
         restarted: String,
-        /// The run had ended processes of the store, or cut its power, by then.
+        /// True if the run had ended processes of the store, or cut its power, by then.
         after_end: bool,
     },
-    /// Operations failed, or may have.
+    /// Operations did not succeed.
     ErrorRatio {
-        /// Operations that did not succeed.
+        /// Number of operations that did not succeed.
         failed: u64,
-        /// Operations in all.
+        /// Number of all operations.
         completed: u64,
-        /// Of those that failed: time-outs while kvdyno itself stood still.
+        /// Number of time-outs among them while kvdyno itself stood still.
         of_client: u64,
     },
     /// Too few operations for the high percentiles.
     TooFewSamples {
-        /// The kind of operation with the fewest.
+        /// Kind of operation with the fewest.
         kind: Kind,
-        /// How many of it succeeded.
+        /// Number of operations of this kind that succeeded.
         samples: u64,
     },
     /// The phase was too short to say much.
     TooShort {
-        /// How long it took.
+        /// Length of the phase.
         span: Duration,
     },
     /// The phase ended before its time.
     CutShort {
-        /// What ended it.
+        /// Reason for which it ended.
         stopped: StopReason,
     },
     /// Throughput changed from the first half to the second.
@@ -120,32 +120,32 @@ pub enum Reason {
         /// Median throughput of the second half, operations a second.
         second: f64,
     },
-    /// Throughput still rose or fell at the end: what the phase measured is a moment of it.
+    /// Throughput still rose or fell at the end: the phase measured a moment of a change.
     NeverSettled {
         /// Change of the throughput over the phase by its trend, as a share of its level at the begin.
         trend: f64,
     },
     /// The run failed, or nothing of it was measured.
     Incomplete {
-        /// Phases of the plan that came to their end, reading back included.
+        /// Number of phases that came to their end, reading back included.
         ended: u64,
-        /// Phases that were to be run.
+        /// Number of phases that were to be run.
         planned: u64,
     },
     /// kvdyno was built without optimisation.
     DebugBuild,
     /// More requests were in flight than there are clients (Little's law): counts or clocks err.
     LittlesLaw {
-        /// Requests in flight on average: service times summed up, over the time that went by.
+        /// Requests in flight on average: the sum of service times, divided by the time that went by.
         in_flight: f64,
-        /// Clients, each with at most one request in flight.
+        /// Number of clients, each with at most one request in flight.
         clients: u32,
     },
     /// Clients were without a request half of the time, and nothing explains it.
     IdleClients {
         /// Requests in flight on average.
         in_flight: f64,
-        /// Clients.
+        /// Number of clients.
         clients: u32,
     },
     /// Other programs on this machine took processor time from the client or the servers.
@@ -156,9 +156,10 @@ pub enum Reason {
     /// Threads of the client, or of the servers, waited for a processor, and it is not known that they only waited for each
     /// other.
     WaitedToRun {
-        /// Share of its time that the client thread that waited longest waited.
+        /// Share of its time that a client thread waited, of the one that waited longest.
         clients: f64,
-        /// The same of the servers' threads, where their processes are known.
+        /// Share of the time that a thread of a server waited, of the one that waited longest; `None` where the
+        /// servers' processes are not known.
         servers: Option<f64>,
         /// Share of all processors' time that other programs took; `None` where the processes that serve are not known.
         others: Option<f64>,
@@ -173,22 +174,22 @@ pub enum Reason {
         /// Share of the published size.
         scale: f64,
     },
-    /// A process that carried a part of the load was lost, with what it had measured since its last word.
+    /// A process that carried a part of the load was lost, with all that it had measured since its last message.
     AgentLost {
-        /// Which, and why.
+        /// Names of the lost agents, each with the reason.
         agents: Vec<String>,
-        /// How many there were.
+        /// Number of agents that carried the load.
         of: u64,
     },
-    /// A server of the testbed ended without an order of the run's: what follows is of fewer servers.
+    /// A server of the testbed ended without an order of the run: all that follows is measured with fewer servers.
     ServerEnded {
         /// Name of the node.
         node: String,
-        /// When, since the phase began; `None` if it was before.
+        /// Time since the begin of the phase at which it ended; `None` if that was before.
         at: Option<Duration>,
-        /// The process's exit status, and the end of its log.
+        /// Exit status of the process, and the end of its log.
         how: String,
-        /// Faults were injected in the phase, which may explain it.
+        /// True if faults were injected in the phase, which may explain it.
         in_faults: bool,
     },
     /// The testbed was taken down while the run went on.
@@ -196,25 +197,25 @@ pub enum Reason {
     /// An agent was slower than the rest, time and again: its machine or its way to the store differs.
     #[serde(rename = "agent-unlike")]
     AgentOutlier {
-        /// Which.
+        /// Name of the agent.
         agent: String,
-        /// By what it was slower.
+        /// Figure by which it was slower.
         #[serde(default)]
         figure: AgentFigure,
-        /// In how many stretches its figure was far from that of the median agent.
+        /// Number of stretches in which its figure was far from that of the median agent.
         unlike: u64,
-        /// Stretches of intervals in which enough of the agents' operations ended.
+        /// Number of stretches of intervals in which enough of the agents' operations ended.
         intervals: u64,
-        /// Its figure over the median agent's, in its median stretch.
+        /// Factor by which its figure was worse than the median agent's, in its median stretch.
         times: f64,
     },
-    /// An agent began later than all had agreed: what fell due before is late by its own doing.
+    /// An agent began later than all had agreed: requests that fell due before are late by its own doing.
     BeginLate {
-        /// The agent that began last.
+        /// Name of the agent that began last.
         agent: String,
-        /// The delay, by its own clock.
+        /// Delay, by the agent's own clock.
         late: Duration,
-        /// How long the phase took.
+        /// Length of the phase.
         span: Duration,
     },
     /// Agents got unequally far in the operations of a closed phase, so that other records had more of them than the
@@ -222,46 +223,46 @@ pub enum Reason {
     KeysSkewed {
         /// Share of the operations that went to other records than those that the distribution asks for.
         displaced: f64,
-        /// The agent that got furthest.
+        /// Name of the agent that got furthest.
         ahead: String,
-        /// The agent that got least far.
+        /// Name of the agent that got least far.
         behind: String,
-        /// How many times as far the first got.
+        /// Factor by which the first got further than the last.
         times: f64,
     },
     /// An agent's clock is not known well enough for the times that the phase tells.
     ClocksUncertain {
-        /// Whose is known worst.
+        /// Name of the agent whose clock is known worst.
         agent: String,
-        /// The true difference from the conductor's is no further from the stated one.
+        /// Bound of the error: the true difference from the conductor's clock is no further from the stated one.
         off: Duration,
-        /// The shortest stretch that the phase tells apart.
+        /// Shortest stretch that the phase tells apart.
         of: Duration,
     },
-    /// The phase was steered by hand, or as one that was: not comparable.
+    /// The phase was steered by hand, or repeats one that was: it is not comparable.
     Steered {
-        /// How often.
+        /// Number of changes.
         changes: u64,
     },
     /// Reads could not be judged.
     Unjudged {
-        /// How many.
+        /// Number of reads that could not be judged.
         unknown: u64,
-        /// Reads in all.
+        /// Number of all reads.
         reads: u64,
     },
-    /// Another run writes the same records: what this one reads, and how fast, is not its own doing.
+    /// Another run writes the same records: the values that this one reads, and how fast, are not its own doing.
     OtherRun {
-        /// Reads that found a value of it.
+        /// Number of reads that found a value of it.
         values: u64,
-        /// Reads in all.
+        /// Number of all reads.
         reads: u64,
     },
     /// The store answered reads wrongly. A finding about the store: the measurement may be fine.
     Anomalies {
-        /// How many reads.
+        /// Number of wrong reads.
         illegal: u64,
-        /// Of each kind, in [`AnomalyKind::ALL`](crate::verify::AnomalyKind::ALL)'s order.
+        /// Number of each kind, in the order of [`AnomalyKind::ALL`](crate::verify::AnomalyKind::ALL).
         counts: [u64; 5],
     },
 }
@@ -280,7 +281,7 @@ pub enum AgentFigure {
 }
 
 impl Reason {
-    /// Returns all that is known of it beside its sentence.
+    /// Returns all that is known of the reason beside its sentence.
     #[must_use]
     pub fn record(&self) -> ReasonRecord {
         match *self {
@@ -337,7 +338,7 @@ impl Reason {
         }
     }
 
-    /// Stable name in results, suites and the documentation.
+    /// Returns the stable name in results, suites and the documentation.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.record().id
@@ -349,13 +350,13 @@ impl Reason {
         self.record().crossed().is_some()
     }
 
-    /// How much it takes away: [`Level::Valid`] for a remark.
+    /// Returns the level that it leaves: [`Level::Valid`] for a remark.
     #[must_use]
     pub fn level(&self) -> Level {
         self.record().crossed().map_or(Level::Valid, |(level, _)| level)
     }
 
-    /// What was found, in one sentence.
+    /// Returns what was found, in one sentence.
     #[must_use]
     pub fn text(&self) -> String {
         match *self {
@@ -456,7 +457,8 @@ impl Reason {
     }
 }
 
-/// A cut by the store itself weighs more than one by the clock or the user.
+/// Returns the record of a phase that ended early. An end by the store itself weighs more than one by the clock or the
+/// user.
 fn cut(stopped: StopReason) -> ReasonRecord {
     let (figure, cause) = match stopped {
         StopReason::Requests | StopReason::Duration => (0.0, Cause::Plan),
@@ -468,7 +470,8 @@ fn cut(stopped: StopReason) -> ReasonRecord {
     table::CUT_SHORT.at(figure).caused_by(cause)
 }
 
-/// The client is blamed where its own delays can explain half of what it missed.
+/// Returns the record of a missed schedule. The client is named as the cause where its own delays can explain half of
+/// what was missed.
 fn missed_schedule(started: u64, missed: u64, offered: u64, own: OwnDelays) -> ReasonRecord {
     let record = table::MISSED_SCHEDULE.at(share(missed, offered));
     match own.explained(started, missed) >= 0.5 {
@@ -477,7 +480,7 @@ fn missed_schedule(started: u64, missed: u64, offered: u64, own: OwnDelays) -> R
     }
 }
 
-/// Misses are held to the share of hits that the suite expects, if it does.
+/// Returns the record of misses. They are held to the share of hits that the suite expects, if it expects one.
 fn misses(expected: Option<f64>, after_end: bool) -> ReasonRecord {
     let record = if after_end { table::MISSES_AFTER_END } else { table::UNEXPECTED_MISSES };
     let of = |hits: f64| Bounds::above(1.0 - hits, 1.0 - hits / 2.0);

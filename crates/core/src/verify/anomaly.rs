@@ -11,22 +11,22 @@ use crate::store::OperationId;
 /// Anomalies kept with their details in a phase, as examples; all of them are counted.
 pub const ANOMALIES_KEPT: usize = 100_000;
 
-/// What [`Anomaly::again`] says of a record that was right when it was read again.
+/// Text in [`Anomaly::again`] for a record that was right when it was read again.
 pub const RIGHT_AGAIN: &str = "right when read again";
 
-/// What is wrong with a read.
+/// Kind of fault of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnomalyKind {
-    /// Stamp or bytes are wrong.
+    /// A value whose stamp or bytes are wrong.
     Corrupt,
     /// A version never sent, or surely failed, or a record that was never written.
     Phantom,
-    /// Older than an acknowledged delete.
+    /// A value older than an acknowledged delete.
     Resurrected,
-    /// Older than the floor.
+    /// A value older than the floor, or nothing where a value must be.
     Stale,
-    /// Still old or absent after the load has quiesced.
+    /// A record that is still old or absent after the load has quiesced.
     Lost,
 }
 
@@ -40,7 +40,7 @@ impl AnomalyKind {
         AnomalyKind::Lost,
     ];
 
-    /// The word used in results and on the terminal.
+    /// Returns the word for this kind in results and on the terminal.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl AnomalyKind {
 /// One illegal read, named once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Anomaly {
-    /// What is wrong.
+    /// Kind of the fault.
     pub kind: AnomalyKind,
     /// The operation that read it, the first if several reads found what is there still.
     pub operation: OperationId,
@@ -73,38 +73,38 @@ pub struct Anomaly {
     pub floor: u32,
     /// Next version that the record would get: all versions sent are below.
     pub next: u32,
-    /// When the read was sent.
+    /// Time at which the read was sent, ns.
     pub sent: Nanos,
-    /// When it was answered.
+    /// Time at which it was answered, ns.
     pub answered: Nanos,
-    /// At least how long before the read was sent the floor had been acknowledged.
+    /// Lower bound of the time from the acknowledgement of the floor to the sending of the read; `None` if unknown.
     pub behind: Option<Duration>,
-    /// What reading it again at the end of the phase gave.
+    /// Outcome of reading the record again at the end of the phase, in words.
     pub again: String,
-    /// What is wrong, in words, where the kind does not say it all.
+    /// Details of the fault, in words, where the kind does not say it all.
     pub detail: String,
 }
 
-/// How far reads that found something old, or nothing where something was acknowledged, were behind when they
-/// were made: all of them, whatever became of their records.
+/// Staleness of all reads that found something old, or nothing where something was acknowledged. It is that of the
+/// moment at which they were made, whatever became of their records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Behind {
-    /// How many there were.
+    /// Number of such reads.
     pub reads: u64,
-    /// Of these, those that found nothing: a record that is absent is so many versions behind as it had.
+    /// Number of them that found nothing: a record that is absent is so many versions behind as it had.
     pub absent: u64,
-    /// Of these, those that found what should have vanished by time to live.
+    /// Number of them that found what should have vanished by time to live.
     pub outlived: u64,
-    /// Of these, those that found what an earlier run wrote: how many versions that is behind nobody knows.
+    /// Number of them that found what an earlier run wrote. Nobody knows how many versions that is behind.
     pub earlier: u64,
     /// Fewest and most versions that the others were behind; `None` if there are no others.
     pub versions: Option<(u32, u32)>,
-    /// The stalest of all was at least so long behind; `None` where that is not known.
+    /// Lower bound of how long the stalest of all was behind; `None` where that is not known.
     pub longest: Option<Duration>,
 }
 
 impl Behind {
-    /// Another worker's.
+    /// Adds the counts of another worker.
     pub fn add(&mut self, other: &Behind) {
         self.reads += other.reads;
         self.absent += other.absent;
@@ -116,14 +116,14 @@ impl Behind {
         }
     }
 
-    /// Some were between `least` and `most` versions behind.
+    /// Notes reads that were between `least` and `most` versions behind.
     pub(super) fn versions_of(&mut self, least: u32, most: u32) {
         let (so_far, most_so_far) = self.versions.unwrap_or((least, most));
         self.versions = Some((so_far.min(least), most_so_far.max(most)));
     }
 }
 
-/// Most runs that are told apart by their sessions.
+/// Highest number of runs that are told apart by their sessions.
 pub const MOST_WRITERS: usize = 8;
 
 /// Another run, whose values reads found.
@@ -131,12 +131,12 @@ pub const MOST_WRITERS: usize = 8;
 pub struct OtherWriter {
     /// Its session.
     pub session: u32,
-    /// Reads that found a value of its.
+    /// Reads that found a value which it wrote.
     pub reads: u64,
 }
 
-/// What verification saw. Values are counted: one for each record that was read, one for each of its fields where
-/// these are written apart.
+/// Counts of what verification saw. Values are counted: one for each record that was read, one for each of its fields
+/// where these are written apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Values whose answer came.
@@ -165,14 +165,14 @@ pub struct Tally {
     /// Records that a read did not find where the ledger demands one: [`Tally::anomalies`] has them
     /// too, by their fields, and each but once if they are not found again.
     pub wrong_misses: u64,
-    /// Reads that found what another run wrote, which began later and writes the same records.
+    /// Reads that found a value of another run, which began later and writes the same records.
     pub other_run: u64,
     /// Runs whose values were found where only this run's are right, the first [`MOST_WRITERS`] of them; in a result those
     /// that were proven to go on at the same time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_writers: Vec<OtherWriter>,
-    /// Illegal reads that found what this run itself wrote; in a result also those that found what a run wrote that was over:
-    /// no run that goes on can have put it there.
+    /// Illegal reads that found what this run itself wrote. In a result also those that found what a run wrote that was
+    /// over: no run that goes on can have put it there.
     #[serde(default)]
     pub of_no_other: u64,
     /// Writes acknowledged: one for each record, in batches too.
@@ -194,19 +194,19 @@ impl Tally {
         self.judged + self.stamp_only + self.unknown <= self.reads
     }
 
-    /// Illegal reads of one kind.
+    /// Returns the number of illegal reads of one kind.
     #[must_use]
     pub fn of(&self, kind: AnomalyKind) -> u64 {
         self.anomalies[kind as usize]
     }
 
-    /// Illegal reads of every kind.
+    /// Returns the number of illegal reads of every kind.
     #[must_use]
     pub fn illegal(&self) -> u64 {
         self.anomalies.iter().sum()
     }
 
-    /// A value that a run wrote which began later than that of session `ours`.
+    /// Counts a value of a run that began later than the run of session `ours`.
     #[cold]
     pub(super) fn of_newer_run(&mut self, seen: Option<SeenStamp>, ours: u32) {
         self.stamp_only += 1;
@@ -214,7 +214,7 @@ impl Tally {
         self.note_writer(seen, ours);
     }
 
-    /// A value that is not right here: if another run than that of session `ours` wrote it, that is kept.
+    /// Counts a value that is not right here by its writer: this run, whose session is `ours`, or another one.
     #[cold]
     pub(super) fn note_writer(&mut self, seen: Option<SeenStamp>, ours: u32) {
         self.of_no_other += u64::from(seen.is_some_and(|seen| seen.session() == WriterRun::Ours));
@@ -224,7 +224,7 @@ impl Tally {
         }
     }
 
-    /// Reads found values of another run.
+    /// Adds reads that found values of another run.
     fn found_of(&mut self, other: OtherWriter) {
         let has_room = self.other_writers.len() < MOST_WRITERS;
         match self.other_writers.iter_mut().find(|known| known.session == other.session) {
@@ -234,20 +234,20 @@ impl Tally {
         }
     }
 
-    /// Reads that found values of other runs.
+    /// Returns the number of reads that found values of other runs.
     #[must_use]
     pub fn of_other_runs(&self) -> u64 {
         let told = self.other_writers.iter().map(|other| other.reads).sum();
         self.other_run.max(told)
     }
 
-    /// Records that a read did not find where the ledger expects one.
+    /// Returns the number of records that a read did not find where the ledger expects one.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.unexpected_misses.saturating_add(self.wrong_misses)
     }
 
-    /// Adds another worker's or phase's.
+    /// Adds the counts of another worker or phase.
     pub fn add(&mut self, other: &Tally) {
         let Tally {
             reads,

@@ -1,11 +1,11 @@
-//! CRC-32C (RFC 3720) of a value. Values of a few hundred bytes are what most runs have: for these the
-//! processor's own instruction is called here, word by word, for the library's way to it, made for
-//! kilobytes, takes 110 instructions more (of some 1,000 of a whole operation of `null:`).
+//! CRC-32C (RFC 3720) of a value. Most runs have values of a few hundred bytes. For these the processor's
+//! own instruction is called here, word by word: the library, which is made for kilobytes, takes 110
+//! instructions more (of some 1,000 of a whole operation of `null:`).
 
-/// Longest that is not left to the library, which has three sums under way at once from here on.
+/// Length in bytes from which on a value is left to the library, which then computes three sums at once.
 const SHORT: usize = 768;
 
-/// Goes on with a checksum: `crc` is that of what came before `bytes`, 0 if nothing did.
+/// Continues a checksum with `bytes`. `crc` is the checksum of what came before them, 0 if nothing did.
 #[inline]
 pub(super) fn append(crc: u32, bytes: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
@@ -16,9 +16,9 @@ pub(super) fn append(crc: u32, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(crc, bytes)
 }
 
-/// Goes on with a checksum by `words`, little endian in the value, and then by `bytes`, which it fills with
-/// the pairs of words that `next` makes: in one go, for a sum of what was only just stored waits for it to
-/// come back from memory. Of the last pair as many bytes are taken as there is room for.
+/// Continues a checksum with `words`, little endian in the value, and then with `bytes`, which it fills with
+/// the pairs of words that `next` makes. It does both in one go, because a sum over what was only just
+/// stored waits for it to come back from memory. The last pair gives as many bytes as there is room for.
 #[inline]
 pub(super) fn append_made(
     crc: u32,
@@ -61,8 +61,8 @@ fn append_made_here(
     if rest.is_empty() { !(state as u32) } else { append_last(state as u32, rest, next()) }
 }
 
-/// The part of a pair of words that there is room for, by eights, fours and single bytes: a copy of a length
-/// that compilers do not know is a call.
+/// Stores and sums the part of a pair of words that there is room for. It goes by eights, fours and single
+/// bytes: a copy of a length that the compiler does not know would be a call.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse4.2")]
 #[inline]

@@ -1,5 +1,5 @@
-//! One worker's inspector: gives writes their versions, checks every value that is read, asks the
-//! ledger whether it may be there, and keeps what may not.
+//! The examiner, one for each worker: gives writes their versions, checks every value that is read,
+//! asks the ledger whether it may be there, and keeps what may not.
 
 mod in_flight;
 mod scan;
@@ -28,66 +28,68 @@ use in_flight::WriteSlot;
 pub use in_flight::{ReadTickets, WriteSlots};
 use sight::Sight;
 
-/// What examiners of a phase go by.
+/// Rules and shared state of the examiners of a phase.
 #[derive(Clone)]
 pub struct Examination {
-    /// Which records there are and how they are named.
+    /// Records of the run, and how they are named.
     pub dataset: Dataset,
-    /// What records may hold; `None`: verification is off for the run.
+    /// Ledger of what records may hold; `None` if verification is off for the run.
     pub ledger: Option<Arc<Ledger>>,
-    /// Each field has a ledger word of its own.
+    /// True if each field has a ledger word of its own.
     pub fields_apart: bool,
-    /// Check what is read.
+    /// True if reads are checked.
     pub check_reads: bool,
-    /// Whose records are our own.
+    /// Part of the records that this process judges as its own.
     pub part: Part,
-    /// The same, where records have owners: the ledger has words for our own only.
+    /// Owners of records, where they have owners: the ledger then has words for this process's own
+    /// only.
     pub ownership: Ownership,
-    /// The store makes values up (`null:`): their stamp is all there is to check.
+    /// True if the store makes values up (`null:`): their stamp is all there is to check.
     pub fabricated: bool,
-    /// Misses are counted by the time at which they came, too: the phase has faults.
+    /// True if misses are counted by their time, too: the phase has faults.
     pub time_misses: bool,
-    /// Records whose history is kept, if any.
+    /// Records whose history is kept, if any are.
     pub(crate) sample: Option<Arc<Sample>>,
-    /// Where records with wrong reads are marked, if any are.
+    /// Marks of records with wrong reads, if they are kept.
     pub(crate) suspects: Option<Arc<Suspects>>,
-    /// Where records whose read was answered are marked, if somebody asks.
+    /// Marks of records whose read was answered, if the phase asks for them.
     pub(crate) answered: Option<Arc<Marks>>,
-    /// What looking at records before a run shows is told here.
+    /// Findings of the look at records before a run, while that is under way.
     pub(crate) sightings: Option<Arc<Sightings>>,
-    /// What reads of records of other processes are judged by, if they are.
+    /// Floors by which reads of records of other processes are judged, if they are.
     pub(crate) floors: Option<Arc<Floors>>,
 }
 
-/// A read that was answered.
+/// An answered read.
 #[derive(Clone, Copy, Debug)]
 pub struct AnsweredRead<'a> {
-    /// Which operation read.
+    /// Operation that read.
     pub operation: OperationId,
     /// Number of the record.
     pub record: u64,
     /// Its key.
     pub key: &'a [u8],
-    /// When it was sent.
+    /// Time at which it was sent, ns.
     pub sent: Nanos,
-    /// When it was answered.
+    /// Time at which it was answered, ns.
     pub answered: Nanos,
 }
 
-/// Checks one worker's reads. Those of all workers of a phase are made before any of them begins.
+/// Examiner of one worker's requests. The examiners of all workers of a phase are made before any of
+/// them begins.
 pub struct Examiner {
     by: Examination,
     ledger: Option<Arc<Ledger>>,
-    /// Reads are checked, and nobody asks which were answered.
+    /// True if reads are checked, and the phase does not ask which were answered.
     usual: bool,
-    /// Every record is our own.
+    /// True if every record is this process's own.
     alone: bool,
-    /// A record has one word of the ledger.
+    /// True if a record has one word of the ledger.
     one_word: bool,
     tally: Tally,
     missing: Missing,
     anomalies: Vec<Anomaly>,
-    /// Those that no interval has told yet.
+    /// Wrong reads that no interval has told yet.
     fresh: FreshlyWrong,
     behind: Behind,
     /// Fields beyond the first, of records whose fields are written apart.
@@ -95,19 +97,19 @@ pub struct Examiner {
     scribe: Option<Scribe>,
 }
 
-/// What an examiner saw.
+/// Findings of an examiner.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Findings {
-    /// The count of it.
+    /// Counts of all that was checked.
     pub tally: Tally,
-    /// What should not have been there: at most [`ANOMALIES_KEPT`], as examples.
+    /// Wrong reads: at most [`ANOMALIES_KEPT`], as examples.
     pub anomalies: Vec<Anomaly>,
-    /// How far what was old was behind.
+    /// Staleness of those that found something old.
     pub behind: Behind,
 }
 
 impl Examiner {
-    /// An examiner that has seen nothing yet.
+    /// Creates an examiner that has seen nothing yet.
     #[must_use]
     pub fn new(mut by: Examination) -> Self {
         let scribe = by.sample.clone().map(Scribe::new);
@@ -132,22 +134,24 @@ impl Examiner {
         }
     }
 
-    /// When records were missed, where the phase asks for that; nothing from then on.
+    /// Takes the times at which records were missed, where the phase asks for that; from then on
+    /// none are kept.
     pub(crate) fn take_missed_at(&mut self) -> MissedAt {
         self.missing.take_at()
     }
 
-    /// Wrong reads that were answered before `end` and that nobody has asked for yet.
+    /// Takes the wrong reads that were answered before `end` and not taken yet, as a number for each
+    /// kind.
     pub(crate) fn take_fresh(&mut self, end: Nanos) -> Vec<(AnomalyKind, u64)> {
         self.fresh.take_before(end)
     }
 
-    /// The requests about sampled records; none from then on.
+    /// Takes the requests about sampled records; from then on none are kept.
     pub(crate) fn take_kept(&mut self) -> Vec<Kept> {
         self.scribe.take().map_or_else(Vec::new, Scribe::into_kept)
     }
 
-    /// What was seen, and what should not have been.
+    /// Converts the examiner to its findings.
     #[must_use]
     pub fn into_findings(self) -> Findings {
         let Examiner { mut tally, anomalies, behind, further_fields, .. } = self;
@@ -156,13 +160,14 @@ impl Examiner {
         Findings { tally, anomalies, behind }
     }
 
-    /// Illegal reads so far.
+    /// Returns the number of illegal reads so far.
     #[must_use]
     pub fn illegal(&self) -> u64 {
         self.tally.illegal()
     }
 
-    /// A record that will soon be read or written; any number is allowed.
+    /// Prefetches the ledger word of a record that will soon be read or written. Any number is
+    /// allowed.
     #[inline]
     pub fn prefetch(&self, record: u64) {
         if let Some(ledger) = &self.ledger {
@@ -255,7 +260,7 @@ impl Examiner {
         }
     }
 
-    /// The read failed: it says nothing.
+    /// Gives back the tickets of a read that failed: it says nothing.
     #[inline]
     pub fn abandon_read(&mut self, reads: &mut ReadTickets) {
         if let Some(ledger) = &self.ledger {
@@ -293,7 +298,8 @@ impl Examiner {
         }
     }
 
-    /// Notes that the read was answered, where somebody asks; whether it is checked.
+    /// Notes that the read was answered, where the phase asks for that. Returns true if reads are
+    /// checked.
     #[inline]
     fn is_checked(&self, record: u64) -> bool {
         if let Some(answered) = &self.by.answered {
@@ -323,7 +329,7 @@ impl Examiner {
         }
     }
 
-    /// One record was read, and a word of the ledger for each of its fields, if these have such.
+    /// Counts the further fields of a record that was read, if each field has a word of the ledger.
     fn note_fields(&mut self) {
         if self.by.fields_apart {
             self.further_fields += u64::from(self.by.dataset.fields) - 1;
@@ -379,7 +385,7 @@ impl Examiner {
         self.missing.of_found(read.answered, &mut self.tally);
     }
 
-    /// Brings what was seen of one word before the ledger.
+    /// Asks the ledger to judge what was seen of one word.
     #[inline(always)]
     fn ask_ledger(
         &mut self,
@@ -569,7 +575,7 @@ impl Examiner {
     }
 }
 
-/// What would have been legal to read.
+/// Bounds of what would have been legal to read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bounds {
     floor: u32,

@@ -3,16 +3,17 @@
 //!
 //! # No false alarm
 //!
-//! A read is called wrong only by floors that were here before it was sent. What was told of an acknowledgement came after
-//! it, and the read was sent after that, so the order is one of cause and effect, and no clock has a part in it.
+//! A read is called wrong only by floors that were here before it was sent. What was told of an acknowledgement came
+//! after it, and the read was sent after that, so the order is one of cause and effect, and does not depend on any
+//! clock.
 //!
-//! # What is counted as judged
+//! # Reads that count as judged
 //!
-//! What an owner acknowledged shortly before a read was sent is heard of only later. So a read waits until every owner has
-//! told all that it acknowledged up to then, and as long again as clocks may differ. If it found no less than the floor of
-//! that later view it was right by all that is known, and is judged; if it found something between the two floors nobody
-//! can tell, and it is counted by its stamp only. That a version was never written, or its write failed, is seen by
-//! the owner alone.
+//! The other processes hear only later of what an owner acknowledged shortly before a read was sent. So a read waits
+//! until every owner has told all that it acknowledged up to then, and as long again as clocks may differ. If it found
+//! no less than the floor of that later view it was right by all that is known, and is judged; if it found something
+//! between the two floors nobody can tell, and it is counted by its stamp only. That a version was never written, or
+//! its write failed, is seen by the owner alone.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,43 +27,45 @@ use crate::measure::Nanos;
 use crate::store::OperationId;
 use crate::workload::{Dataset, Ownership};
 
-/// Most reads that wait to be judged; more are counted by their stamp only.
+/// Highest number of reads that wait to be judged; more are counted by their stamp only.
 const MOST_READS: usize = 1 << 22;
-/// Most words that may be written in a phase whose reads are judged to its end.
+/// Highest number of words that may be written in a phase whose reads are judged to its end.
 const MOST_FLOORS: usize = 1 << 22;
-/// A read that takes longer may be judged by its stamp only.
+/// Longest time of a read that is surely judged, ns: one that takes longer may be judged by its stamp only.
 const LONGEST: Nanos = 5_000_000_000;
-/// Most acknowledgements between two tellings; of more nothing is told, and reads of that time are not judged.
+/// Highest number of acknowledgements between two reports of an owner. Further ones are not reported, and reads of that
+/// time are not judged.
 const MOST_ACKS: usize = 1 << 18;
-/// Most runs of equal floors that a process tells of what it has at the begin.
+/// Highest number of runs of equal floors that a process reports at the begin of a phase.
 const MOST_RUNS: usize = 1 << 20;
-/// Time within which an answered write is surely entered here. It concerns what is counted as judged, and no alarm.
+/// Time within which an answered write is surely entered here, ns. It decides how many reads count as judged, and never
+/// raises an alarm.
 const ENTERING: Nanos = 10_000_000;
 
-/// A write was acknowledged.
+/// Acknowledgement of one write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ack(
-    /// Word that was written: of the record, and of its field where fields are written apart.
+    /// Number of the word that was written: of the record, and of its field where fields are written apart.
     pub u64,
     /// Oldest version that may be read from then on.
     pub u32,
-    /// When it was answered.
+    /// Time at which it was answered, ns.
     pub Nanos,
 );
 
-/// What one owner tells now and then.
+/// Periodic report of one owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acks {
-    /// Those since it told last.
+    /// Acknowledgements since the last report.
     pub acks: Vec<Ack>,
-    /// It has told every acknowledgement before this time.
+    /// Time before which the owner has told every acknowledgement, ns.
     pub until: Nanos,
-    /// Reads before this time have no complete view: more was acknowledged than is told.
+    /// Time before which reads have no complete view, ns: more was acknowledged than is told. 0 if all is told.
     pub incomplete_until: Nanos,
 }
 
 impl Acks {
-    /// The same, by another clock.
+    /// Returns the same report by another clock.
     #[must_use]
     pub fn moved(mut self, time: impl Fn(Nanos) -> Nanos) -> Acks {
         let moved = |at: Nanos| if at == 0 || at == Nanos::MAX { at } else { time(at) };
@@ -72,13 +75,13 @@ impl Acks {
     }
 }
 
-/// Floors of one owner's words at the begin of a phase, in order: how many words in a row, and their floor.
+/// Floors of one owner's words at the begin of a phase, in order, as runs: number of words in a row, and their floor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FloorRuns(Vec<(u64, u32)>);
 
 impl FloorRuns {
-    /// Floors of the first `slots` slots of `ledger`, in which nothing is in flight. Where they differ too much the rest
-    /// is left out, which is as if nothing had been written there.
+    /// Reads the floors of the first `slots` slots of `ledger`, in which nothing is in flight. Where they differ too
+    /// much the rest is left out, which is as if nothing had been written there.
     #[must_use]
     pub fn of(ledger: &Ledger, slots: u64) -> FloorRuns {
         let mut runs: Vec<(u64, u32)> = Vec::new();
@@ -95,7 +98,7 @@ impl FloorRuns {
     }
 }
 
-/// The same, to be asked.
+/// Floors of one owner's words at the begin of a phase as (end of the run, floor), to look one up.
 #[derive(Debug, Default)]
 struct Base(Vec<(u64, u32)>);
 
@@ -115,64 +118,65 @@ impl Base {
     }
 }
 
-/// A read of another's record that was answered.
+/// Answered read of a record that another process owns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ForeignRead {
     pub operation: OperationId,
     pub record: u64,
     pub field: u16,
-    /// What was found; `None` if nothing.
+    /// Stamp that was found; `None` if the record was absent.
     pub seen: Option<SeenStamp>,
     pub sent: Nanos,
     pub answered: Nanos,
 }
 
-/// Reads of others' records, and how many of them were judged.
+/// Number of reads of records that other processes own, and how many of them were judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForeignReads {
     /// Words read.
     pub reads: u64,
-    /// Those of them that were judged by their owner's floors.
+    /// Words of them that were judged by their owner's floors.
     pub judged: u64,
 }
 
 impl ForeignReads {
-    /// Adds another process's.
+    /// Adds the counts of another process.
     pub fn add(&mut self, other: ForeignReads) {
         self.reads += other.reads;
         self.judged += other.judged;
     }
 }
 
-/// What judging reads of others' records came to.
+/// Result of judging reads of records that other processes own.
 #[derive(Clone, Debug, Default)]
 pub struct JudgedReads {
-    /// Judged and open ones, and those that are wrong.
+    /// Counts of judged, open and wrong ones.
     pub tally: Tally,
     /// Wrong ones, as examples.
     pub anomalies: Vec<Anomaly>,
-    /// How far these were behind.
+    /// Staleness of the wrong ones.
     pub behind: Behind,
-    /// How many there were in all.
+    /// Number of reads in all, and of those judged.
     pub counts: ForeignReads,
 }
 
-/// What the floors of a phase are about.
+/// Facts of a phase by which its floors are judged.
 #[derive(Clone, Copy, Debug)]
 pub struct FloorRules {
-    /// Which records there are.
+    /// Records of the run.
     pub dataset: Dataset,
-    /// Each field has a word of its own.
+    /// True if each field has a word of its own.
     pub fields_apart: bool,
-    /// How many processes own records.
+    /// Number of processes that own records.
     pub owners: u32,
-    /// Records may hold data of earlier runs.
+    /// True if records may hold data of earlier runs.
     pub existing_data: bool,
-    /// A record that was written may be gone: the run deletes, or the store may forget.
+    /// True if a record that was written may be gone: the run deletes, or the store may forget.
     pub may_be_gone: bool,
 }
 
-/// Floors of one phase, as one process tells and hears them. Shared by its workers and the thread that talks to others.
+/// Floors of one phase, as one process tells and hears them. Its workers share it with the thread that talks to other
+/// processes.
 pub struct Floors {
     rules: FloorRules,
     telling: Mutex<Acks>,
@@ -181,7 +185,7 @@ pub struct Floors {
 }
 
 impl Floors {
-    /// Floors of which nothing is known yet.
+    /// Creates floors of which nothing is known yet.
     #[must_use]
     pub fn new(rules: FloorRules) -> Floors {
         let owners = rules.owners as usize;
@@ -198,7 +202,7 @@ impl Floors {
         if self.rules.fields_apart { self.rules.dataset.fields.into() } else { 1 }
     }
 
-    /// A write of this process was acknowledged at `at`, and its slot has this floor.
+    /// Notes a write of this process: it was acknowledged at `at`, and its slot has this floor.
     pub(super) fn acknowledge(&self, ownership: &Ownership, slot: u64, floor: u32, at: Nanos) {
         let words = self.words();
         let word = ownership.record(slot / words) * words + slot % words;
@@ -210,12 +214,12 @@ impl Floors {
         }
     }
 
-    /// A read of another's record was answered.
+    /// Keeps an answered read of a record that another process owns, to be judged later.
     pub(super) fn read(&self, read: ForeignRead) {
         lock(&self.reads).push(read);
     }
 
-    /// What this process has to tell at `now`; `over`: all of its writes have ended.
+    /// Takes what this process has to tell at `now`. `over` says that all of its writes have ended.
     #[must_use]
     pub fn tell(&self, now: Nanos, over: bool) -> Acks {
         let mut told = std::mem::take(&mut *lock(&self.telling));
@@ -226,14 +230,14 @@ impl Floors {
         told
     }
 
-    /// The floors that an owner's words have at the begin.
+    /// Enters the floors that an owner's words have at the begin of the phase.
     pub fn hear_base(&self, owner: u32, runs: FloorRuns) {
         if let Some(base) = lock(&self.judging).bases.get_mut(owner as usize) {
             *base = Base::of(runs);
         }
     }
 
-    /// What an owner tells, heard at `now`; its clock differs from this one by no more than `off`.
+    /// Enters what an owner tells, heard at `now`. Its clock differs from this one by `off` at most, ns.
     pub fn hear(&self, owner: u32, told: Acks, off: Nanos, now: Nanos) {
         let judging = &mut *lock(&self.judging);
         let Some(until) = judging.until.get_mut(owner as usize) else { return };
@@ -296,8 +300,8 @@ impl Floors {
         }
     }
 
-    /// What judging has come to; nothing from then on. Reads that were found wrong are not read again: their owner reads
-    /// its records back.
+    /// Takes the result of judging, once, when the phase is over. Reads that were found wrong are not read again: their
+    /// owner reads its records back.
     #[must_use]
     pub fn take(&self) -> JudgedReads {
         let judging = &mut *lock(&self.judging);
@@ -308,25 +312,26 @@ impl Floors {
     }
 }
 
-/// What a process knows of others' floors, and the reads that it has judged by it.
+/// Floors of other processes as this one knows them, and the reads that it has judged by them.
 #[derive(Default)]
 struct Judging {
     bases: Vec<Base>,
-    /// Up to when each owner has told all.
+    /// Time up to which each owner has told all, ns.
     until: Vec<Nanos>,
-    /// By how much clocks differ at most.
+    /// Most by which clocks differ, ns.
     off: Nanos,
     incomplete_until: Nanos,
-    /// What was told, by when it was heard.
+    /// Acknowledgements, each with the time at which it was heard.
     heard: Vec<Ack>,
-    /// The same, by when it was acknowledged.
+    /// The same, each with the time of the acknowledgement.
     acked: Vec<Ack>,
-    /// Floors of words by what was heard, and by what was acknowledged, up to the read that was judged last.
+    /// Floors of words up to the read that was judged last: by what was heard, and by what was acknowledged.
     floors: HashMap<u64, (u32, u32)>,
     waiting: Vec<ForeignRead>,
-    /// Reads that were sent before can no longer be judged: floors have gone on.
+    /// Time up to which reads are judged, ns: one that was sent before it can no longer be, because floors have gone
+    /// on.
     judged_to: Nanos,
-    /// Longest time that a read took.
+    /// Longest time that a read took, ns, at most [`LONGEST`].
     longest: Nanos,
     tally: Tally,
     counts: ForeignReads,
@@ -336,7 +341,8 @@ struct Judging {
 }
 
 impl Judging {
-    /// Up to when all is known that others have acknowledged; the own part needs no telling.
+    /// Returns the time up to which all acknowledgements of other processes are known, ns. The own part needs no
+    /// telling.
     fn known(&self, own: u32) -> Nanos {
         let others = (0..).zip(&self.until).filter(|(owner, _)| *owner != own);
         let known = others.map(|(_, until)| *until).min().unwrap_or(Nanos::MAX);
@@ -348,7 +354,7 @@ impl Judging {
         self.tally.stamp_only += 1;
     }
 
-    /// Enters what was heard before `sent`, from number `from` on; how much that is.
+    /// Enters what was heard before `sent`, from number `from` on, and returns how many acknowledgements that were.
     fn pass_heard(&mut self, from: usize, sent: Nanos) -> usize {
         let passed = self.heard[from..].iter().take_while(|ack| ack.2 < sent);
         let passed = passed.map(|ack| {
@@ -358,7 +364,7 @@ impl Judging {
         passed.count()
     }
 
-    /// Enters what was acknowledged up to `at`, from number `from` on; how much that is.
+    /// Enters what was acknowledged up to `at`, from number `from` on, and returns how many acknowledgements that were.
     fn pass_acked(&mut self, from: usize, at: Nanos) -> usize {
         let passed = self.acked[from..].iter().take_while(|ack| ack.2 <= at);
         let passed = passed.map(|ack| {
@@ -422,20 +428,20 @@ impl Judging {
 /// Floors of a word when it was read.
 #[derive(Clone, Copy, Debug)]
 struct View {
-    /// By what was heard before the read was sent.
+    /// Floor by what was heard before the read was sent.
     low: u32,
-    /// By all that was acknowledged until then, as far as it is known now.
+    /// Floor by all that was acknowledged until then, as far as it is known now.
     high: u32,
-    /// All of that is known.
+    /// True if all of that is known.
     complete: bool,
 }
 
-/// What is to be said of a read of another's record.
+/// Verdict on a read of a record that another process owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ForeignVerdict {
     Right,
     Stale,
-    /// Nobody can tell.
+    /// Not decided: nobody can tell.
     Open,
 }
 

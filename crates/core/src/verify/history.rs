@@ -1,5 +1,6 @@
-//! The whole history of a few records, kept as the load runs: who read or wrote what, from when to
-//! when. It is what linearizability is judged by, and can be handed to other checkers.
+//! The whole history of a few records, kept as the load runs: each request with what it read or
+//! wrote, its begin and its end. Linearizability is judged by it, and it can be handed to other
+//! checkers.
 
 mod edn;
 
@@ -15,7 +16,7 @@ use super::stamp::{SeenStamp, WriterRun};
 use crate::measure::{Nanos, now};
 use crate::workload::{OPERATIONS_KEPT, Sampled};
 
-/// What a record held.
+/// Content of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Content {
     /// Nothing: the record was not there.
@@ -26,25 +27,25 @@ pub enum Content {
     Earlier(u32),
 }
 
-/// What was asked.
+/// Kind of a request, with what it read or wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CallKind {
-    /// A read that found this.
+    /// A read, with the content that it found.
     Read(Content),
-    /// A write of this.
+    /// A write, with the content that it wrote.
     Write(Content),
 }
 
 /// One request about a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// Before it was sent.
+    /// Time right before it was sent, ns.
     pub begun: Nanos,
-    /// When it was answered; [`Nanos::MAX`] for a write of which it is not known how it ended.
+    /// Time at which it was answered, ns; [`Nanos::MAX`] for a write whose outcome is not known.
     pub ended: Nanos,
-    /// What was asked, and found.
+    /// Kind of the request, with what it read or wrote.
     pub action: CallKind,
-    /// How it ended. Reads that failed are in no history: they say nothing.
+    /// Outcome. Reads that failed are in no history: they say nothing.
     pub end: WriteEnd,
 }
 
@@ -54,20 +55,22 @@ pub struct Call {
 pub struct RecordHistory {
     /// Number of the record.
     pub record: u64,
-    /// When the history begins.
+    /// Time at which the history begins, ns.
     pub from: Nanos,
-    /// Lower versions were written before that, as was [`Content::Nothing`] and all of earlier runs.
+    /// First version of the history. Lower ones were written before `from`, as were
+    /// [`Content::Nothing`] and all values of earlier runs.
     pub first_version: u32,
-    /// Nothing that was written before can still take effect.
+    /// True if nothing that was written before can still take effect.
     pub settled: bool,
-    /// When the first request that is not in the history was sent, because it is full.
+    /// Time at which the first request was sent that is missing because the history is full, ns;
+    /// `None` if none is.
     pub cut: Option<Nanos>,
-    /// The requests, by begin.
+    /// Requests, by begin.
     pub calls: Vec<Call>,
 }
 
 impl RecordHistory {
-    /// What its writes wrote, or may have.
+    /// Returns the contents that its writes wrote, or may have written.
     pub(crate) fn written(&self) -> HashSet<Content> {
         let writes = self.calls.iter().filter_map(|call| match call.action {
             CallKind::Write(content) => Some(content),
@@ -76,7 +79,8 @@ impl RecordHistory {
         writes.collect()
     }
 
-    /// Whether this was there before the history began, if no write in it wrote it.
+    /// Returns true if this content was there before the history began, provided that no write in it
+    /// wrote it.
     pub(crate) fn is_from_before(&self, content: Content) -> bool {
         match content {
             Content::Nothing | Content::Earlier(_) => true,
@@ -84,7 +88,8 @@ impl RecordHistory {
         }
     }
 
-    /// The call is a read that says nothing; `written` is [`RecordHistory::written`].
+    /// Returns true if the call is a read that says nothing; `written` is
+    /// [`RecordHistory::written`].
     pub(crate) fn is_mute(&self, call: &Call, written: &HashSet<Content>) -> bool {
         match call.action {
             // A delete from before may have taken effect, or the record's absence from before that.
@@ -99,10 +104,10 @@ impl RecordHistory {
     }
 }
 
-/// The histories of a phase's sampled records.
+/// Histories of a phase's sampled records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// One for each.
+    /// One history for each sampled record.
     pub records: Vec<RecordHistory>,
 }
 
@@ -117,14 +122,14 @@ pub(crate) struct Sample {
 struct SampledRecord {
     first_version: u32,
     settled: bool,
-    /// Requests begun.
+    /// Number of requests begun that are kept.
     begun: AtomicU32,
-    /// Begin of the first that is not kept; [`Nanos::MAX`]: there is none.
+    /// Begin of the first request that is not kept, ns; [`Nanos::MAX`] if all are kept.
     cut: AtomicU64,
 }
 
 impl Sample {
-    /// The sample of 0..`records`, as `ledger` knows them before the phase begins.
+    /// Creates the sample of records 0..`records`, as `ledger` knows them before the phase begins.
     pub fn new(records: u64, ledger: &Ledger) -> Sample {
         let sampled = Sampled::of(records);
         let records = (0..sampled.count()).map(|i| {
@@ -171,7 +176,7 @@ pub(crate) struct Kept {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum State {
-    /// A read that has not been answered, or failed.
+    /// A read that has failed, or has no answer yet.
     Reading,
     /// A write that has not been answered.
     Writing(Content),
@@ -179,7 +184,8 @@ enum State {
 }
 
 impl Kept {
-    /// What is known of it for good: a write without an answer may yet take effect.
+    /// Converts it to a call of the history. A write without an answer is indeterminate: it may yet
+    /// take effect. A read without one gives none.
     fn into_call(self) -> Option<Call> {
         match self.state {
             State::Reading => None,
@@ -214,13 +220,13 @@ impl Scribe {
         self.kept
     }
 
-    /// A read of `record` is about to be sent.
+    /// Begins a read of `record` that is about to be sent; `None` if it is not kept.
     #[inline]
     pub fn begin_read(&mut self, record: u64) -> Option<Noted> {
         self.begin(self.sample.sampled.number(record)?, State::Reading)
     }
 
-    /// A write of `version` to `record` is about to be sent.
+    /// Begins a write of `version` to `record` that is about to be sent; `None` if it is not kept.
     #[inline]
     pub fn begin_write(&mut self, record: u64, version: u32) -> Option<Noted> {
         let number = self.sample.sampled.number(record)?;
@@ -240,7 +246,7 @@ impl Scribe {
         Some(Noted(self.kept.len() as u32 - 1))
     }
 
-    /// The read found a value with a sound stamp, or nothing.
+    /// Ends a read that found a value with a sound stamp, or nothing.
     pub fn end_read(&mut self, noted: Noted, found: Option<SeenStamp>, answered: Nanos) {
         let kept = &mut self.kept[noted.0 as usize];
         let content = match found.map(|seen| (seen.session(), seen.version())) {
@@ -262,7 +268,7 @@ impl Scribe {
         });
     }
 
-    /// The write was answered, or given up.
+    /// Ends a write that was answered, or given up.
     pub fn end_write(&mut self, noted: Noted, end: WriteEnd, answered: Nanos) {
         let kept = &mut self.kept[noted.0 as usize];
         if let State::Writing(content) = kept.state {

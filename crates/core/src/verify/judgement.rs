@@ -1,5 +1,5 @@
-//! What is told to the ledger and what it answers, and the one rule that turns what a read may
-//! return into a verdict on what it did return.
+//! Vocabulary of the ledger: what it is told and what it answers. Also the one rule by which it
+//! judges a read: it holds what the read returned against what it may return.
 
 use std::time::Duration;
 
@@ -9,27 +9,27 @@ use super::anomaly::AnomalyKind;
 use super::stamp::{SeenStamp, WriterRun};
 use crate::measure::Nanos;
 
-/// What a write does to its record.
+/// Effect of a write on its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WriteKind {
-    /// Gives it a value.
+    /// Gives the record a value.
     Put,
-    /// Takes it away.
+    /// Deletes the record.
     Delete,
 }
 
-/// How a write ended.
+/// Outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum WriteEnd {
-    /// The store said that it is done.
+    /// The store answered that it is applied.
     Acknowledged,
     /// Surely not applied, now or later.
     Failed,
-    /// May have been applied, may yet be.
+    /// Perhaps applied, now or later.
     Indeterminate,
 }
 
-/// What a read found.
+/// Content that a read found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Read {
     /// No record.
@@ -38,7 +38,7 @@ pub enum Read {
     Version {
         /// Version in the stamp.
         version: u32,
-        /// Which run wrote it.
+        /// Run that wrote it.
         session: WriterRun,
     },
 }
@@ -50,42 +50,43 @@ impl From<SeenStamp> for Read {
     }
 }
 
-/// Whether a read may legally have found what it found.
+/// Verdict of the ledger on what a read found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// A value that may be there.
     Legal,
-    /// Nothing, and a first write has begun that need not be there yet.
+    /// Nothing was found, and a first write has begun that need not be there yet.
     Early,
-    /// Nothing, where nothing need be.
+    /// Nothing was found, where nothing need be.
     LegalMiss,
-    /// Nothing, where a value was acknowledged, from a store that may forget.
+    /// Nothing was found where a value was acknowledged, in a store that may forget.
     Forgotten,
-    /// What an acknowledged write had replaced, for no longer than the store may be stale.
+    /// A value that an acknowledged write had replaced, for no longer than the store may be stale.
     LegalStale,
     /// A value whose order cannot be judged: existing data, or a row of a scan that a write may
     /// have overtaken.
     StampOnly,
-    /// Nothing, where existing data was to be expected and the ledger cannot judge.
+    /// Nothing was found where existing data was to be expected and the ledger cannot judge.
     UnexpectedMiss,
     /// The ledger lost track of this slot: the side table was full, or versions ran out.
     Unknown,
-    /// A value that a run wrote which began after this one: it says nothing of the store.
+    /// A value of a run that began after this one: it says nothing of the store.
     OtherRun,
-    /// What no correct store returns.
+    /// A value, or its absence, that no correct store returns.
     Illegal {
-        /// What is wrong.
+        /// Kind of the fault.
         kind: AnomalyKind,
         /// Oldest version that would have been legal; 0 if it was the state before the first write.
         floor: u32,
         /// Next version that the slot would get: all versions sent are below.
         next: u32,
-        /// At least how long before the read was sent the floor had been acknowledged, where known.
+        /// Lower bound of the time from the acknowledgement of the floor to the sending of the read,
+        /// where known.
         behind: Option<Duration>,
     },
 }
 
-/// What must be in a slot when nothing is in flight any more.
+/// Content that a slot must have when nothing is in flight any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Presence {
     /// A value: its write was acknowledged.
@@ -94,34 +95,34 @@ pub enum Presence {
     MustBeAbsent,
     /// A value or nothing: indeterminate writes, existing data not yet read, time to live, eviction.
     MayBeEither,
-    /// Nothing, and no write that may have been applied was ever sent.
+    /// Nothing: no write that may have been applied was ever sent.
     NeverWritten,
     /// The ledger lost track of this slot.
     Unknown,
 }
 
-/// What the ledger says of a slot, for the final reading back.
+/// State of a slot by the ledger, for the final reading back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SlotState {
-    /// What must be there.
+    /// Content that must be there.
     pub presence: Presence,
     /// Oldest version that is legal now; 0 is the state before the first write.
     pub floor: u32,
     /// Next version that the slot would get.
     pub next: u32,
-    /// An acknowledged write is among those that may be current; if not, and a value is there, it
-    /// is one that was never acknowledged.
+    /// True if an acknowledged write is among those that may be current. If it is false and a value
+    /// is there, that value was never acknowledged.
     pub acknowledged: bool,
 }
 
-/// Records vanish by time to live.
+/// Bounds between which records vanish by time to live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiry {
     /// Shortest time to live that any write of the run gives.
     pub shortest: Duration,
-    /// Longest; `None` if some writes give none.
+    /// Longest time to live that any write of the run gives; `None` if some writes give none.
     pub longest: Option<Duration>,
-    /// How much earlier or later than asked a record may vanish.
+    /// Time by which a record may vanish earlier or later than asked.
     pub precision: Duration,
     /// Longest time that a request may take, from before its version is drawn to after its end is
     /// told. The ledger keeps acknowledgements only, so a write may be this much older.
@@ -129,14 +130,14 @@ pub struct Expiry {
 }
 
 impl Expiry {
-    /// Whether a record whose write was sent at `sent` or later may be gone at `answered`.
+    /// Returns true if a record whose write was sent at `sent` or later may be gone at `answered`.
     #[inline]
     pub(super) fn may_be_gone(&self, sent: Nanos, answered: Nanos) -> bool {
         let early = sent.saturating_add(nanos(self.shortest)).saturating_sub(nanos(self.precision));
         answered >= early
     }
 
-    /// Whether a record whose write was acknowledged within `tick` must be gone at `sent`.
+    /// Returns true if a record whose write was acknowledged within `tick` must be gone at `sent`.
     #[inline]
     fn must_be_gone(&self, tick: Tick, sent: Nanos) -> bool {
         let (Some(longest), Some(acknowledged)) = (self.longest, tick.latest()) else {
@@ -171,35 +172,37 @@ impl Tick {
         Tick((moment / Tick::NANOS).min(Nanos::from(Tick::SATURATED.0)) as u32)
     }
 
-    /// No moment of this tick is earlier.
+    /// Returns the first moment of this tick, ns.
     #[inline]
     pub(super) fn earliest(self) -> Nanos {
         Nanos::from(self.0) * Tick::NANOS
     }
 
-    /// Every moment of this tick is earlier.
+    /// Returns the moment right after this tick, ns; `None` if it is saturated.
     #[inline]
     pub(super) fn latest(self) -> Option<Nanos> {
         (self != Tick::SATURATED).then(|| self.earliest() + Tick::NANOS)
     }
 }
 
-/// What a read found, with the ledger's rules for existing data applied.
+/// Content that a read found, by the ledger's rules for existing data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Absent,
     /// A version of this run.
     Ours(u32),
-    /// What was there before this run.
+    /// A value that was there before this run.
     Earlier,
-    /// What a run wrote that began later; or, with clocks that differ, what was there before.
+    /// A value of a run that began later; where clocks differ perhaps one that was there before.
     Newer,
-    /// One or the other: the value is too short to tell its session.
+    /// Either [`Found::Ours`], with this version, or [`Found::Earlier`]: the value is too short to
+    /// tell its session.
     Either(u32),
 }
 
 impl Found {
-    /// `issued` is the highest version sent so far: a higher one cannot be this run's.
+    /// Classifies what a read found. `issued` is the highest version sent so far: a higher one
+    /// cannot be this run's.
     #[inline]
     pub(super) fn of(read: Read, existing_data: bool, issued: u32) -> Found {
         match read {
@@ -218,10 +221,11 @@ impl Found {
     }
 }
 
-/// What a version of this run is to a read.
+/// Status of a version of this run, as a read sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VersionStatus {
-    /// May be current; the tick if it was acknowledged before the read was sent.
+    /// It may be current; with the tick of its acknowledgement if that came before the read was
+    /// sent.
     Legal(Option<Tick>),
     /// An acknowledged write took its place before the read was sent.
     Superseded,
@@ -231,32 +235,33 @@ pub(super) enum VersionStatus {
     NeverSent,
 }
 
-/// What the ledger knows of the moment at which a read was sent, and of what has begun since.
+/// Knowledge of the ledger about the moment at which a read was sent, and about what has begun
+/// since.
 pub(super) trait Past {
-    /// What `version` is to the read.
+    /// Returns the status of `version`, as the read sees it.
     fn standing(&self, version: u32) -> VersionStatus;
-    /// What was there before this run may still be there.
+    /// Returns true if what was there before this run may still be there.
     fn earlier(&self) -> bool;
-    /// That nothing was there before this run may still hold.
+    /// Returns true if nothing may have been there before this run, and that may still hold.
     fn blank(&self) -> bool;
-    /// A delete of this run may be current.
+    /// Returns true if a delete of this run may be current.
     fn deleted(&self) -> bool;
-    /// A put has begun by now and has not failed.
+    /// Returns true if a put has begun by now and has not failed.
     fn put_begun(&self) -> bool;
-    /// A delete later than `version` had ended when the read was sent, and nothing has taken its
-    /// place.
+    /// Returns true if a delete later than `version` had ended when the read was sent, and nothing
+    /// has taken its place.
     fn buried(&self, version: u32) -> bool;
-    /// A value that the read might have found may have expired at `answered`.
+    /// Returns true if a value that the read might have found may have expired at `answered`.
     fn may_have_expired(&self, expiry: &Expiry, answered: Nanos) -> bool;
-    /// Oldest legal version.
+    /// Returns the oldest legal version.
     fn floor(&self) -> u32;
-    /// When the floor was acknowledged, if it was.
+    /// Returns the tick at which the floor was acknowledged, if it was.
     fn acknowledged(&self) -> Option<Tick>;
-    /// Highest version sent so far.
+    /// Returns the highest version sent so far.
     fn issued(&self) -> u32;
 }
 
-/// What every slot of a ledger has in common.
+/// Promises of the store and facts of the run that every slot of a ledger has in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) existing_data: bool,
@@ -266,7 +271,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// The verdict on a read sent at `sent` and answered at `answered`.
+    /// Judges a read that found `found`, was sent at `times.sent` and answered at `times.answered`.
     #[inline]
     pub(super) fn judge(&self, found: Found, past: &impl Past, times: Times) -> Judgement {
         match found {
@@ -330,14 +335,14 @@ impl Rules {
         }
     }
 
-    /// A read that found nothing tells something of the puts before it.
+    /// Returns true if a read that found nothing tells something of the puts before it.
     #[inline]
     pub(super) fn absence_tells(&self) -> bool {
         self.linearizable && !self.may_forget && self.expiry.is_none()
     }
 }
 
-/// When a read was sent and answered, and how old it may be, ns.
+/// Times of a read, ns: when it was sent, when it was answered, and how stale it may be.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     pub(super) sent: Nanos,

@@ -3,9 +3,9 @@
 //!
 //! # Definition
 //!
-//! All begins and ends of a slot's writes are in one order, its logical clock. A write begins before
-//! its request is sent and ends after its answer; one in flight or indeterminate ends never; one
-//! that failed does not count. A read takes a snapshot of the clock before it is sent. Then
+//! All begins and ends of a slot's writes are in one order, its logical clock. A write begins before its request is
+//! sent and ends after its answer; one in flight or indeterminate never ends; one that failed does not count. A
+//! read takes a snapshot of the clock before it is sent. Then
 //!
 //! - version `v` is illegal to a read if and only if an acknowledged write began after `v`'s
 //!   write had ended, and itself ended before the read's snapshot;
@@ -39,18 +39,17 @@
 //!
 //! # A store that may be stale
 //!
-//! Where the store promises that a read is stale by `S` at most, a version is legal to a read until
-//! `S` after it became illegal to reads of a store without staleness: `overwritten.rs`. Reads raise no
-//! floor there. Reads that go past a cache, to the store behind it, are allowed that one's staleness only.
+//! If the store promises that a read is stale by `S` at most, a version is legal to a read until `S` after it
+//! became illegal to reads of a store without staleness: `overwritten.rs`. Reads raise no floor there. Reads that
+//! go past a cache, to the store behind it, are allowed that one's staleness only.
 //!
-//! # What is given away, always towards *legal*
+//! # Exceptions, always towards *legal*
 //!
-//! Of a read whose ticket is a word (no overlap when it was sent): a version that failed while the
-//! read was in flight is no longer known to have failed once a later write was acknowledged too;
-//! and if two or more writes began meanwhile, finding nothing passes if the ledger has seen any
-//! delete in any slot, for the kinds of versions between are not kept. A failed version that is
-//! read after a later one was acknowledged is named stale instead of phantom. All else that has a
-//! ticket is judged exactly.
+//! Two concern a read whose ticket is a word (no overlap when it was sent). A version that failed while the read
+//! was in flight is no longer known to have failed once a later write was acknowledged too. If two or more writes
+//! began meanwhile, finding nothing passes if the ledger has seen any delete in any slot, because the kinds of
+//! versions between are not kept. One concerns names: a failed version that is read after a later one was
+//! acknowledged is named stale instead of phantom. All else that has a ticket is judged exactly.
 
 mod again;
 mod overwritten;
@@ -70,7 +69,7 @@ pub use reading::ReadTicket;
 use slots::Slots;
 use word::{MOST_VERSIONS, Word};
 
-/// What was in the slots before the run.
+/// Content of the slots before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Initial {
     /// Nothing.
@@ -80,41 +79,42 @@ pub enum Initial {
     Unjudged,
 }
 
-/// What a ledger must know of the store and the run.
+/// Facts of the store and the run that a ledger needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerConfig {
-    /// Records × fields written apart (× 1 where records are written whole).
+    /// Number of slots: records × fields written apart (× 1 where records are written whole).
     pub slots: u64,
-    /// The store promises linearizability: reads raise the floor.
+    /// True if the store promises linearizability: reads raise the floor.
     pub linearizable: bool,
-    /// A read may return what an acknowledged write replaced up to this long before the read was
-    /// sent; zero: no read may.
+    /// Longest time for which a read may still return what an acknowledged write had replaced, up to when the read
+    /// was sent; zero if no read may.
     pub staleness: Duration,
-    /// The store may drop records: finding nothing is a legal miss.
+    /// True if the store may drop records: finding nothing is a legal miss.
     pub may_forget: bool,
-    /// Most slots whose writes overlap or are indeterminate at a time.
+    /// Highest number of slots whose writes overlap or are indeterminate at a time.
     pub overlap_capacity: usize,
-    /// What was in the slots before the run.
+    /// Content of the slots before the run.
     pub initial: Initial,
-    /// Records vanish by time to live.
+    /// Bounds between which records vanish by time to live; `None` if they do not.
     pub expiry: Option<Expiry>,
-    /// The driver may apply a write again after it was answered.
+    /// True if the driver may apply a write again after it was answered.
     pub may_apply_again: bool,
     /// Slots of records that are taken over from a process that is lost, if any are.
     pub taken_over: Option<TakenOver>,
 }
 
 /// Slots of records that another process of this load had written before it was lost. What is in them is data of an
-/// earlier run. What the lost one had sent may arrive at any time, so that none of it is ever called wrong.
+/// earlier run. Requests that the lost process had sent may arrive at any time, so that no value of its is ever
+/// called wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TakenOver {
-    /// The first of the slots; they go on to the last.
+    /// First of the slots; all after it are taken over, too.
     pub from: u64,
-    /// The run deletes, so that what the lost one had sent may take a record away, too.
+    /// True if the run deletes, so that requests of the lost process may take a record away, too.
     pub deletes: bool,
 }
 
-/// Why there is no ledger.
+/// Error of a ledger that cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LedgerError {
     /// It would not fit into memory.
@@ -130,7 +130,7 @@ pub enum LedgerError {
         /// Bytes of memory and swap.
         machine: u64,
     },
-    /// The machine has room for it, and the system gives it to this process not.
+    /// The machine has room for it, but the system refuses it to this process.
     #[error(
         "to verify {slots} records and fields takes {bytes} bytes of memory, which the system refuses this process{}: \
          use fewer records, turn verification off, or raise the limit",
@@ -141,7 +141,7 @@ pub enum LedgerError {
         slots: u64,
         /// Bytes that they need.
         bytes: u128,
-        /// Bytes of addresses that the process may have, where that is limited.
+        /// Limit of the process's address space in bytes, if it has one.
         limit: Option<u64>,
     },
 }
@@ -150,35 +150,35 @@ pub enum LedgerError {
 #[derive(Debug)]
 #[must_use = "a write that never ends stays in flight for ever"]
 pub struct WriteTicket {
-    /// The version to stamp on the value.
+    /// Version to stamp on the value.
     pub version: u32,
-    /// What the write does.
+    /// Effect of the write.
     pub kind: WriteKind,
 }
 
-/// What every slot may legally hold. Shared by all threads.
+/// The ledger: what every slot may legally hold. Shared by all threads.
 pub struct Ledger {
     slots: Slots,
     table: Table,
     rules: Rules,
     taken_over: Option<TakenOver>,
-    /// How old a read may be now, ns.
+    /// Staleness that a read may have now, ns.
     staleness: AtomicU64,
-    /// Only where the store may be stale.
+    /// Times at which versions were replaced; only where the store may be stale.
     overwritten: Option<Overwritten>,
     may_apply_again: bool,
-    /// Some slot had a delete.
+    /// True once some slot had a delete.
     deletes: AtomicBool,
-    /// Slots that became unknown.
+    /// Number of slots that became unknown.
     lost: AtomicU64,
 }
 
 impl Ledger {
-    /// A ledger in which nothing was written yet. Its memory is taken from the system as slots are
-    /// touched.
+    /// Creates a ledger in which nothing was written yet. Its memory is taken from the system as slots are touched.
     ///
     /// # Errors
-    /// [`LedgerError::TooLarge`] if the machine could not hold it.
+    /// [`LedgerError::TooLarge`] if the machine could not hold it, [`LedgerError::Refused`] if the system refuses
+    /// the memory.
     pub fn new(config: LedgerConfig) -> Result<Ledger, LedgerError> {
         let rules = Rules {
             existing_data: config.initial == Initial::Unjudged,
@@ -200,40 +200,40 @@ impl Ledger {
         })
     }
 
-    /// Number of slots.
+    /// Returns the number of slots.
     #[must_use]
     #[inline]
     pub fn slots(&self) -> u64 {
         self.slots.count()
     }
 
-    /// Bytes that the words take once every slot has been touched. The side table comes on top.
+    /// Returns the bytes that the words take once every slot has been touched. The side table comes on top.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.slots.count() * 8
     }
 
-    /// Slots in the side table now.
+    /// Returns the number of slots in the side table now.
     #[must_use]
     #[inline]
     pub fn overlapping(&self) -> usize {
         self.table.held()
     }
 
-    /// Records vanish by time to live.
+    /// Returns true if records vanish by time to live.
     #[must_use]
     #[inline]
     pub fn expires(&self) -> bool {
         self.rules.expiry.is_some()
     }
 
-    /// From now on a read may be so old, and no older; no more than the ledger was made for. Called while
-    /// no read is in flight.
+    /// Sets the staleness that a read may have from now on; no more than the ledger was made for. To be called
+    /// while no read is in flight.
     pub fn allow_staleness(&self, staleness: Duration) {
         self.staleness.store(nanos(staleness), Ordering::Relaxed);
     }
 
-    /// Slots that the ledger lost track of.
+    /// Returns the number of slots that the ledger lost track of.
     #[must_use]
     #[inline]
     pub fn lost(&self) -> u64 {
@@ -246,10 +246,10 @@ impl Ledger {
         self.slots.prefetch(slot);
     }
 
-    /// A write is about to be sent: draws its version.
+    /// Begins a write that is about to be sent: draws its version.
     ///
     /// # Panics
-    /// If there is no such slot, as every method that takes a slot.
+    /// If there is no such slot; all methods that take a slot panic then, except [`Ledger::prefetch`].
     #[inline]
     pub fn begin_write(&self, slot: u64, kind: WriteKind) -> WriteTicket {
         let cell = self.slots.word(slot);
@@ -264,14 +264,14 @@ impl Ledger {
         WriteTicket { version, kind }
     }
 
-    /// Nothing is in flight in a slot that has versions left, and the word says all of it.
+    /// Returns true if nothing is in flight in the slot, versions are left, and the word says all of it.
     #[inline]
     fn can_begin(&self, word: Word) -> bool {
         let idle = word.is_plain() && !word.in_flight() && word.issued() < MOST_VERSIONS;
         idle && !self.may_apply_again
     }
 
-    /// The write does not begin in a slot at rest, or the word has just changed.
+    /// Begins a write in a slot that is not at rest, or whose word has just changed.
     #[cold]
     #[inline]
     fn begin_rarer(&self, slot: u64, kind: WriteKind) -> u32 {
@@ -296,7 +296,7 @@ impl Ledger {
         }
     }
 
-    /// The write begins while another is in flight, or no version is left; `None`: try again.
+    /// Begins a write while another is in flight, or when no version is left. `None` asks the caller to try again.
     #[inline]
     fn begin_overlapping(&self, slot: u64, kind: WriteKind) -> Option<u32> {
         let cell = self.slots.word(slot);
@@ -333,7 +333,7 @@ impl Ledger {
         moved.then_some(next)
     }
 
-    /// A write has ended; `done` is when its answer came.
+    /// Ends a write; `done` is when its answer came.
     #[inline]
     pub fn end_write(&self, slot: u64, ticket: WriteTicket, end: WriteEnd, done: Nanos) {
         let cell = self.slots.word(slot);
@@ -349,7 +349,7 @@ impl Ledger {
         self.end_rarer(slot, ticket, end, done);
     }
 
-    /// The write was not acknowledged, or had others beside it, or the word has just changed.
+    /// Ends a write that was not acknowledged or had others beside it, or whose word has just changed.
     #[cold]
     #[inline]
     fn end_rarer(&self, slot: u64, ticket: WriteTicket, end: WriteEnd, done: Nanos) {
@@ -389,7 +389,8 @@ impl Ledger {
         }
     }
 
-    /// The write ends in the side table, or by its end brings the slot there; `false`: try again.
+    /// Ends a write in the side table, or one that by its end brings the slot there. `false` asks the caller to try
+    /// again.
     #[inline]
     fn end_overlapping(&self, slot: u64, ticket: &WriteTicket, end: WriteEnd, done: Nanos) -> bool {
         let cell = self.slots.word(slot);
@@ -427,7 +428,7 @@ impl Ledger {
         true
     }
 
-    /// What must be in the slot, once nothing is in flight.
+    /// Returns what must be in the slot, once nothing is in flight.
     #[must_use]
     #[inline]
     pub fn state(&self, slot: u64) -> SlotState {
@@ -451,7 +452,7 @@ impl Ledger {
         self.taken_over.is_some_and(|taken| slot >= taken.from)
     }
 
-    /// Rules that the slot is judged by.
+    /// Returns the rules that the slot is judged by.
     #[inline]
     fn rules_of(&self, slot: u64) -> Rules {
         let existing_data = self.rules.existing_data || self.is_taken_over(slot);
@@ -470,7 +471,8 @@ impl Ledger {
         (shard, word)
     }
 
-    /// What `word` says of the last acknowledged write is about to be replaced.
+    /// Keeps what `word` says of the last acknowledged write, which is about to be replaced, where reads may be
+    /// stale.
     #[inline]
     fn note_replacing(&self, slot: u64, word: Word, now: Tick) {
         if let Some(overwritten) = &self.overwritten {
@@ -483,7 +485,7 @@ impl Ledger {
         self.rules.expiry.map_or(0, |expiry| expiry.slack())
     }
 
-    /// An entry that says what `word` says; `None` if the table is full.
+    /// Opens an entry that says what `word` says; `None` if the table is full.
     #[inline]
     fn open<'a>(&self, slot: u64, word: Word, shard: &'a mut Shard<'_>) -> Option<&'a mut Entry> {
         let entry = shard.open(slot)?;

@@ -1,14 +1,14 @@
-//! Is there an order of a record's requests, each at one instant between its begin and its end, in
-//! which every read finds what was written last (Herlihy and Wing, "Linearizability: A Correctness
-//! Condition for Concurrent Objects", ACM TOPLAS 12(3), 1990)?
+//! Linearizability of a record's history: there is an order of its requests, each at one instant
+//! between its begin and its end, in which every read finds what was written last (Herlihy and Wing,
+//! "Linearizability: A Correctness Condition for Concurrent Objects", ACM TOPLAS 12(3), 1990).
 //!
-//! Where no two writes write the same, that can be told in the time of a sort (Gibbons and Korach,
-//! "Testing Shared Memories", SIAM Journal on Computing 26(4), 1997). A write and the reads that
-//! found its value stand together in such an order, for no other write can come between. Of such a
-//! cluster only two moments count: the first end and the last begin of its requests. Where the end
-//! comes first, the cluster takes up all the time between them (a forward zone), else it can shrink
-//! to a point in it (a backward zone). An order exists if and only if no read ends before its write
-//! begins, no two forward zones overlap, and no backward zone lies within a forward zone.
+//! If no two writes write the same, this can be checked in the time of a sort (Gibbons and Korach,
+//! "Testing Shared Memories", SIAM Journal on Computing 26(4), 1997). A write and the reads that found
+//! its value stand together in such an order, for no other write can come between. Of such a cluster
+//! only two moments count: the first end and the last begin of its requests. Where the end comes first,
+//! the cluster takes up all the time between them (a forward zone), else it can shrink to a point in it
+//! (a backward zone). An order exists if and only if no read ends before its write begins, no two
+//! forward zones overlap, and no backward zone lies within a forward zone.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -17,14 +17,14 @@ use super::history::{Call, CallKind, Content, History, RecordHistory};
 use super::judgement::WriteEnd;
 use crate::measure::Nanos;
 
-/// What is said of a history.
+/// Verdict on a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Linearizability {
     /// Every record's history is linearizable.
     Ok,
-    /// One is not.
+    /// The history of one record is not.
     Violated(Violation),
-    /// It cannot be told.
+    /// It cannot be told, for this reason.
     Unknown(String),
 }
 
@@ -33,22 +33,22 @@ pub enum Linearizability {
 pub struct Violation {
     /// Number of the record.
     pub record: u64,
-    /// What is wrong, in words.
+    /// Fault, in words.
     pub why: &'static str,
-    /// The requests, by begin. Without any one of them the rest could be explained.
+    /// Requests of the violation, by begin. Without any one of them the rest could be explained.
     pub calls: Vec<Call>,
 }
 
-/// A history and what is said of it.
+/// A history with its verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Examined {
-    /// What happened.
+    /// History of the sampled records.
     pub history: History,
-    /// Whether it is linearizable.
+    /// Verdict on it.
     pub answer: Linearizability,
 }
 
-/// Judges every record; of several violations, one of the fewest requests is told.
+/// Judges every record; of several violations it returns one of those with the fewest requests.
 #[must_use]
 pub fn judge(history: &History) -> Linearizability {
     if history.records.iter().all(|record| record.calls.is_empty()) {
@@ -61,7 +61,7 @@ pub fn judge(history: &History) -> Linearizability {
     }
 }
 
-/// The violation in a record's history, if it has one.
+/// Finds a violation in a record's history, if it has one.
 #[must_use]
 pub fn check(history: &RecordHistory) -> Option<Violation> {
     let written = history.written();
@@ -73,7 +73,7 @@ pub fn check(history: &RecordHistory) -> Option<Violation> {
     Some(Violation { record: history.record, why, calls })
 }
 
-/// What is wrong, and between which calls.
+/// Fault in words, and the calls between which it is.
 type Fault = (&'static str, Vec<usize>);
 
 /// A write and the reads of its value. A call is `None` where it is the write of a value that was
@@ -81,11 +81,11 @@ type Fault = (&'static str, Vec<usize>);
 #[derive(Clone, Debug)]
 struct Cluster {
     write: Option<usize>,
-    /// When the write began.
+    /// Time at which the write began, ns.
     written: Nanos,
-    /// The first end, and whose it is.
+    /// First end (ns), and the call that ended then.
     end: (Nanos, Option<usize>),
-    /// The last begin, and whose it is.
+    /// Last begin (ns), and the call that began then.
     begin: (Nanos, Option<usize>),
 }
 
@@ -95,7 +95,7 @@ impl Cluster {
         Cluster { write, written: call.begun, end: (call.ended, write), begin: (call.begun, write) }
     }
 
-    /// Of a value from before the history.
+    /// Creates the cluster of a value from before the history.
     fn before(history: &RecordHistory) -> Cluster {
         // It was complete before the first request of the history could begin.
         let end = if history.settled { history.from.saturating_sub(1) } else { Nanos::MAX };
@@ -120,7 +120,7 @@ impl Cluster {
     }
 }
 
-/// A violation among some of the calls.
+/// Finds a violation among some of the calls.
 fn find(history: &RecordHistory, calls: &[usize]) -> Option<Fault> {
     let clusters = match clusters(history, calls) {
         Ok(clusters) => clusters,
@@ -147,7 +147,7 @@ fn find(history: &RecordHistory, calls: &[usize]) -> Option<Fault> {
     })
 }
 
-/// The clusters of some of the calls, or a read that belongs to none.
+/// Groups some of the calls into clusters; the error names a read that fits into none.
 fn clusters(history: &RecordHistory, calls: &[usize]) -> Result<HashMap<Content, Cluster>, Fault> {
     let mut clusters = HashMap::new();
     let mut failed = HashMap::new();
@@ -187,8 +187,8 @@ fn clusters(history: &RecordHistory, calls: &[usize]) -> Result<HashMap<Content,
     Ok(clusters)
 }
 
-/// Leaves out what the violation does not need. A write stays as long as a read of its value does: what
-/// is left out must be what could be left out of any history without making it wrong.
+/// Leaves out calls that the violation does not need. A write stays as long as a read of its value
+/// does: only calls may be left out that could be left out of any history without making it wrong.
 fn shortest(history: &RecordHistory, (mut why, mut calls): Fault) -> Fault {
     calls.sort_unstable();
     calls.dedup();

@@ -6,46 +6,49 @@ use std::collections::BTreeMap;
 use super::anomaly::Tally;
 use crate::measure::{Nanos, SLOT};
 
-/// How many records were missed, by the begin of the 20 ms in which that was answered.
+/// Number of records that were missed, by the begin (ns) of the 20 ms in which the read was
+/// answered.
 pub(crate) type MissedAt = BTreeMap<Nanos, u64>;
 
-/// What judging the words of a record brought to light, beyond what is counted for each word.
+/// Values that a record lacks, as the judgement of its words has found. It is counted for each
+/// record, not for each word.
 #[derive(Debug)]
 pub(super) struct Missing {
-    /// A value is not there that the store may have forgotten, or that was there before the run.
+    /// True if a value is not there that the store may have forgotten, or that was there before the
+    /// run.
     expected: bool,
-    /// A value is not there that must be.
+    /// True if a value is not there that must be.
     demanded: bool,
-    /// Where the phase asks for it.
+    /// Times of the misses, where the phase asks for them.
     at: Option<MissedAt>,
 }
 
 impl Missing {
-    /// Nothing is missed yet. `timed`: it is kept when.
+    /// Creates the count, with nothing missed yet. If `timed`, the times of misses are kept.
     #[inline]
     pub(super) fn new(timed: bool) -> Missing {
         Missing { expected: false, demanded: false, at: timed.then(MissedAt::new) }
     }
 
-    /// The words of another record are judged next.
+    /// Begins the words of another record.
     #[inline]
     pub(super) fn begin(&mut self) {
         (self.expected, self.demanded) = (false, false);
     }
 
-    /// A word of the record lacks a value that the store may be without.
+    /// Notes that a word of the record lacks a value that the store may be without.
     #[inline]
     pub(super) fn expected(&mut self) {
         self.expected = true;
     }
 
-    /// A word of the record is wrong.
+    /// Notes that a word of the record is wrong.
     #[inline]
     pub(super) fn demanded(&mut self) {
         self.demanded = true;
     }
 
-    /// All words of a record are judged that was not found.
+    /// Counts a record that was not found, once all its words are judged.
     #[inline]
     pub(super) fn of_absent(&mut self, answered: Nanos, tally: &mut Tally) {
         let Missing { expected, demanded, .. } = *self;
@@ -56,8 +59,8 @@ impl Missing {
         }
     }
 
-    /// All fields of a record are judged that was found. A field that is wrong is an anomaly, and no
-    /// miss.
+    /// Counts a record that was found, once all its fields are judged. A field that is wrong is an
+    /// anomaly, and no miss.
     #[inline]
     pub(super) fn of_found(&mut self, answered: Nanos, tally: &mut Tally) {
         tally.unexpected_misses += u64::from(self.expected);
@@ -66,7 +69,7 @@ impl Missing {
         }
     }
 
-    /// When records were missed; nothing from then on.
+    /// Takes the times at which records were missed; from then on none are kept.
     #[inline]
     pub(super) fn take_at(&mut self) -> MissedAt {
         self.at.take().unwrap_or_default()

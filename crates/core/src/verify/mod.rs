@@ -1,5 +1,5 @@
-//! Is what was read what may legally be there? Values carry a stamp; the ledger keeps, for every
-//! record, what a read may return.
+//! Verification of reads: judges whether the store may legally return what it returned. Values
+//! carry a stamp; the ledger keeps, for every record, what a read may return.
 
 mod anomaly;
 mod crc32c;

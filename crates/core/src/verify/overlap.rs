@@ -1,9 +1,9 @@
 //! The side table: slots whose writes overlap, or ended without an answer, with the interval of
 //! each write that may still be read.
 //!
-//! An entry counts events (a write begins, a write ends, a read that tells something ends) under
-//! its shard's lock; that count is its clock. A version lives from `begin` to `end`, which is
-//! [`NEVER`] while it is in flight and for ever if it is indeterminate. `superseded_at` is the first
+//! An entry counts events (a write begins, a write ends, a read that tells something ends) under its
+//! shard's lock; that count is its clock. A version's write goes from `begin` to `end`, which is
+//! [`NEVER`] while it is in flight, and always if it is indeterminate. `superseded_at` is the first
 //! event at which an acknowledged write ended that had begun after `end`. A read registers the clock
 //! before it is sent, and a version is illegal to it if and only if `superseded_at` is not later.
 //!
@@ -11,18 +11,18 @@
 //! with `end < begin(w)`; a version that ends later ends after `begin(w)`, so `w` never supersedes
 //! it, and the first event that supersedes a version is the smallest such end.
 //!
-//! **Why it stays small.** A version is kept while it is not superseded, or while a read is
-//! registered that was sent between `begin` and `superseded_at`. Any other version is illegal to
-//! every registered read that was sent after it began, and legal to every one that was sent before
-//! (its number is at or above the read's `next`), so nothing is lost with it. What a read needs of
-//! dropped deletes is the highest number of one.
+//! **Why it stays small.** A version is kept while it is not superseded, or while a read is registered
+//! that was sent between `begin` and `superseded_at`. Any other version is illegal to every registered
+//! read that was sent after it began, and legal to every one that was sent before (its number is at or
+//! above the read's `next`), so nothing is lost with it. Of dropped deletes a read needs the highest
+//! number only.
 //!
 //! **Under a linearizable store** a read that legally found version `v` shows that `v` took effect
 //! between the later of the read's start and `begin(v)`, and the read's answer: it acts like an
-//! acknowledged write over that time, and `v` has ended by the answer at the latest. A read that
-//! found nothing shows that some delete did: puts that had ended before the read and before all
-//! deletes that it might have found are superseded; if only one delete can have been found, it
-//! has ended. This never applies to what was there before the run.
+//! acknowledged write over that time, and `v` has ended by the answer at the latest. A read that found
+//! nothing shows that some delete took effect: puts that had ended before the read and before all
+//! deletes that it might have found are superseded; if only one delete can have been found, it has
+//! ended. This never applies to what was there before the run.
 //!
 //! **Back to one word**: nothing in flight, no read registered, one version left, determinate, and
 //! every later version failed.
@@ -38,9 +38,11 @@ use crate::measure::Nanos;
 pub(super) use table::{Shard, Table};
 
 const NEVER: u64 = u64::MAX;
-/// Most versions that one slot may hold in the table; beyond that the slot becomes unknown.
+/// Highest number of versions that one slot may hold in the table; beyond that the slot becomes
+/// unknown.
 pub const MOST_KEPT: usize = 4096;
-/// Most runs of failed versions remembered; beyond that the oldest are named stale, not phantom.
+/// Highest number of runs of failed versions that are remembered; beyond that the oldest are named
+/// stale, not phantom.
 const MOST_FAILED_RUNS: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,19 +52,19 @@ enum State {
     Indeterminate,
 }
 
-/// One version that may still matter. Number 0 is what was there before the run: as a put the
-/// existing record, as a delete its absence.
+/// One version that may still matter. Number 0 stands for the state before the run: as a put for the
+/// existing record, as a delete for its absence.
 #[derive(Clone, Copy, Debug)]
 struct Version {
     number: u32,
     kind: WriteKind,
     state: State,
-    /// Of the acknowledgement; good only if acknowledged.
+    /// Tick of the acknowledgement; it has a meaning only if the version is acknowledged.
     tick: Tick,
     begin: u64,
     end: u64,
     superseded_at: u64,
-    /// It was not sent before this moment.
+    /// Moment before which it was not sent, ns.
     not_before: Nanos,
 }
 
@@ -80,7 +82,7 @@ impl Version {
 pub(super) struct Registered {
     /// The entry's clock when the read registered.
     pub(super) at: u64,
-    /// Versions from here on had not begun.
+    /// Lowest version that had not begun then.
     pub(super) next: u32,
 }
 
@@ -88,27 +90,27 @@ pub(super) struct Registered {
 #[derive(Debug, Default)]
 pub(super) struct Entry {
     versions: Vec<Version>,
-    /// Reads in flight as (clock at registration, how many), by clock.
+    /// Reads in flight as (clock at registration, number of them), by clock.
     reads: Vec<(u64, u32)>,
     /// Failed versions as runs (first, last), ascending, not adjacent.
     failed: Vec<(u32, u32)>,
     clock: u64,
     /// Highest number of a delete that is no longer kept.
     dropped_delete: u32,
-    /// Kinds of versions below are not known.
+    /// Version below which kinds of versions are not known.
     known_from: u32,
-    /// Latest acknowledgement or telling read.
+    /// Tick of the latest acknowledgement, or read that told something.
     latest: Tick,
-    /// A read had told something before the slot came here, and nobody knows when.
+    /// True if a read had told something before the slot came here, and nobody knows when.
     told_before: bool,
 }
 
-/// The driver said that a write had surely failed which a read had found before.
+/// Contradiction of a driver: it said that a write surely failed, but a read had found it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Contradiction;
 
 impl Entry {
-    /// Takes over what a word says.
+    /// Fills the entry with what a word says.
     #[inline]
     pub(super) fn open(&mut self, word: Word, existing_data: bool, slack: Nanos) {
         self.clear();
@@ -163,7 +165,7 @@ impl Entry {
         };
     }
 
-    /// A write begins, before it is sent.
+    /// Begins a write, before it is sent.
     #[inline]
     pub(super) fn begin(&mut self, number: u32, kind: WriteKind) {
         self.clock += 1;
@@ -179,7 +181,7 @@ impl Entry {
         });
     }
 
-    /// A write has ended, after its answer.
+    /// Ends a write, after its answer.
     #[inline]
     pub(super) fn end(
         &mut self,
@@ -218,7 +220,7 @@ impl Entry {
         Ok(())
     }
 
-    /// What ended before `begin` is superseded now, `spared` versions excepted.
+    /// Supersedes now all versions that ended before `begin`, except those that `spared` names.
     #[inline]
     fn supersede(&mut self, begin: u64, spared: impl Fn(&Version) -> bool) {
         for version in &mut self.versions {
@@ -247,7 +249,7 @@ impl Entry {
         }
     }
 
-    /// A read is about to be sent; `issued` is the highest version so far.
+    /// Registers a read that is about to be sent; `issued` is the highest version so far.
     #[inline]
     pub(super) fn register(&mut self, issued: u32) -> Registered {
         match self.reads.last_mut() {
@@ -257,7 +259,7 @@ impl Entry {
         Registered { at: self.clock, next: issued + 1 }
     }
 
-    /// A registered read has ended.
+    /// Ends the registration of a read.
     #[inline]
     pub(super) fn unregister(&mut self, read: Registered) {
         if let Ok(place) = self.reads.binary_search_by_key(&read.at, |(at, _)| *at) {
@@ -268,9 +270,9 @@ impl Entry {
         }
     }
 
-    /// A legal read of a linearizable store has found a version of this run. `at` is the read's
-    /// start on this entry's clock, `None` if it was sent before the slot came here. `settle` says
-    /// whether a version whose answer never came is done with.
+    /// Enters that a legal read of a linearizable store has found a version of this run. `at` is the
+    /// read's start on this entry's clock, `None` if it was sent before the slot came here. `settle`
+    /// says that a version whose answer never came counts as acknowledged from now on.
     #[inline]
     pub(super) fn observe_put(
         &mut self,
@@ -291,8 +293,8 @@ impl Entry {
         self.latest = self.latest.max(Tick::of(answered));
     }
 
-    /// A read has found what was there before the run; `at` as for [`Entry::observe_put`], if the
-    /// store is linearizable.
+    /// Enters that a read has found what was there before the run. `at` is as for
+    /// [`Entry::observe_put`], if the store is linearizable; else `None`.
     #[inline]
     pub(super) fn observe_existing(&mut self, at: Option<u64>, answered: Nanos) {
         self.clock += 1;
@@ -307,8 +309,8 @@ impl Entry {
         self.latest = self.latest.max(Tick::of(answered));
     }
 
-    /// A legal read of a linearizable store has found nothing. `legal` tells which deletes (by
-    /// number and first event at which they were superseded) it may have found; `only` that those
+    /// Enters that a legal read of a linearizable store has found nothing. `legal` tells which deletes
+    /// (by number and first event at which they were superseded) it may have found; `only` that those
     /// kept here are all.
     #[inline]
     pub(super) fn observe_absence(
@@ -335,7 +337,7 @@ impl Entry {
         self.latest = self.latest.max(Tick::of(answered));
     }
 
-    /// A read has shown that this version took effect.
+    /// Ends a version of which a read has shown that it took effect.
     #[inline]
     fn settle(&mut self, place: usize, answered: Nanos, indeterminate_too: bool) {
         let clock = self.clock;
@@ -357,15 +359,15 @@ impl Entry {
         self.versions.iter().position(|v| v.number == number && v.kind == kind)
     }
 
-    /// Every version below has been superseded, or failed, or is indeterminate and may be current
-    /// for ever.
+    /// Returns the version below which every one has been superseded, or failed, or is indeterminate
+    /// and may be current for ever.
     #[inline]
     pub(super) fn superseded_below(&self) -> u32 {
         let standing = |v: &&Version| v.superseded_at == NEVER && v.state != State::Indeterminate;
         self.versions.iter().filter(standing).map(|v| v.number).min().unwrap_or(0)
     }
 
-    /// Drops what no read can need.
+    /// Drops versions that no read can need.
     #[inline]
     pub(super) fn prune(&mut self) {
         debug_assert!(
@@ -387,13 +389,13 @@ impl Entry {
         });
     }
 
-    /// More versions than an entry may hold.
+    /// Returns true if the entry has more versions than it may hold.
     #[inline]
     pub(super) fn is_overfull(&self) -> bool {
         self.versions.len() > MOST_KEPT
     }
 
-    /// The word that says all that this entry says, if there is one. `issued` is the highest
+    /// Returns the word that says all that this entry says, if there is one. `issued` is the highest
     /// version.
     #[inline]
     pub(super) fn resting(&self, issued: u32, existing_data: bool) -> Option<Word> {
@@ -425,7 +427,8 @@ impl Entry {
         self.failed.get(place).is_some_and(|run| run.0 <= number)
     }
 
-    /// A delete of version `from` or later has begun and not failed; `None` if not known.
+    /// Returns true if a delete of version `from` or later has begun and not failed; `None` if that is
+    /// not known.
     #[inline]
     pub(super) fn delete_since(&self, from: u32) -> Option<bool> {
         let deletes = |v: &Version| v.kind == WriteKind::Delete && v.number >= from;
@@ -435,13 +438,14 @@ impl Entry {
         (self.known_from <= from).then_some(false)
     }
 
-    /// No delete of version `from` or later is missing here, but failed ones.
+    /// Returns true if no delete of version `from` or later is missing here, except failed ones.
     #[inline]
     pub(super) fn keeps_deletes_since(&self, from: u32) -> bool {
         self.known_from <= from && self.dropped_delete < from.max(1)
     }
 
-    /// That nothing was there before the run may still matter to a read that registered.
+    /// Returns true if the entry keeps that nothing was there before the run: it may still matter to a
+    /// registered read.
     #[inline]
     pub(super) fn keeps_blank(&self) -> bool {
         self.position(0, WriteKind::Delete).is_some()
@@ -452,7 +456,7 @@ impl Entry {
         self.versions.iter().any(|v| v.kind == WriteKind::Put && v.number > 0)
     }
 
-    /// What must be there now.
+    /// Returns what must be there now.
     #[inline]
     pub(super) fn state(&self, issued: u32, rules: &Rules) -> SlotState {
         let current = || self.versions.iter().filter(|v| v.superseded_at == NEVER);
@@ -475,7 +479,7 @@ impl Entry {
     }
 }
 
-/// What the table says to a read that registered.
+/// View of an entry by a registered read.
 pub(super) struct View<'a> {
     pub(super) entry: &'a Entry,
     pub(super) read: Registered,
@@ -483,13 +487,14 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// What a read that is sent now will be told.
+    /// Returns the view of a read that is sent now.
     #[inline]
     pub(super) fn now(entry: &Entry, issued: u32) -> View<'_> {
         View { entry, read: Registered { at: entry.clock, next: issued + 1 }, issued }
     }
 
-    /// All writes that were acknowledged, and all that reads have told, was so before `sent`.
+    /// Returns true if the last acknowledgement, and the last read that told something, came before
+    /// `sent`.
     #[inline]
     pub(super) fn settled_before(&self, sent: Tick) -> bool {
         !self.entry.told_before && self.entry.latest < sent
@@ -510,7 +515,7 @@ impl View<'_> {
         self.kept(0, kind).is_some_and(|version| self.legal(version))
     }
 
-    /// Acknowledged before the read was sent, and legal to it.
+    /// Lists versions that were acknowledged before the read was sent, and are legal to it.
     #[inline]
     fn grounds(&self) -> impl Iterator<Item = &Version> {
         self.entry
@@ -519,7 +524,7 @@ impl View<'_> {
             .filter(|v| v.state == State::Acknowledged && v.end <= self.read.at && self.legal(v))
     }
 
-    /// Whether a delete that this read may have found is no longer kept.
+    /// Returns true if a delete that this read may have found is no longer kept.
     #[inline]
     pub(super) fn dropped_delete(&self) -> bool {
         self.entry.dropped_delete >= self.read.next

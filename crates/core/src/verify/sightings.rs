@@ -1,10 +1,12 @@
-//! What looking at records before a run shows: which are missing, and under which keys lies what kvdyno did
-//! not write. One bit for each record, so that what is missing is known exactly, however many there are.
+//! Findings of looking at records before a run: which are missing, and under which keys lies what kvdyno did
+//! not write. There is one bit for each record, so that all missing ones are known exactly, however many
+//! there are.
 
 use super::stamp::{self, Form, StampFlaw};
 use crate::workload::Marks;
 
-/// See the top of the file. Shared by the workers that look.
+/// Marks of missing records and of foreign values (see the top of the file). Shared by the workers that
+/// look.
 #[derive(Debug)]
 pub struct Sightings {
     missing: Marks,
@@ -12,37 +14,39 @@ pub struct Sightings {
 }
 
 impl Sightings {
-    /// Nothing was seen yet of records 0..`records`.
+    /// Creates sightings of records 0..`records`, of which nothing was seen yet.
     pub(crate) fn new(records: u64) -> Sightings {
         Sightings { missing: Marks::new(records), foreign: Marks::new(records) }
     }
 
-    /// A record was not there.
+    /// Marks a record as missing.
     pub(super) fn miss(&self, record: u64) {
         self.missing.set(record);
     }
 
-    /// What lies in a record's place, or is a field of it, is wrong in this way.
+    /// Marks a record as foreign if the value found in its place, or in one of its fields, bears no stamp of
+    /// kvdyno. `flaw` is what the check of `bytes` found.
     pub(super) fn wrong(&self, record: u64, bytes: &[u8], flaw: &StampFlaw) {
         if bears_no_stamp(bytes, flaw) {
             self.foreign.set(record);
         }
     }
 
-    /// Records that are missing.
+    /// Returns the number of records that are missing.
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.missing.count()
     }
 
-    /// Keys under which lies what kvdyno did not write, and the record of the first of them.
+    /// Returns the number of keys under which lies what kvdyno did not write, and the record of the first of
+    /// them.
     #[must_use]
     pub fn foreign(&self) -> Option<(u64, u64)> {
         let first = self.foreign.records().next()?;
         Some((self.foreign.count(), first))
     }
 
-    /// Marked are the missing records for which `wanted` holds.
+    /// Returns marks of the missing records for which `wanted` holds.
     pub(crate) fn missing_of(&self, wanted: impl Fn(u64) -> bool) -> Marks {
         let marks = self.missing.none_of_these();
         self.missing.records().filter(|record| wanted(*record)).for_each(|at| marks.set(at));
@@ -50,8 +54,9 @@ impl Sightings {
     }
 }
 
-/// A full stamp can be told from none; of a short one it can be told only that it is not the one that should
-/// be there. What is too short for any may be anybody's.
+/// Returns true if the bytes bear no stamp of kvdyno. A full stamp can be told from none; of a short one it
+/// can be told only that it is not the one that should be there. Bytes too short for any stamp may be
+/// anybody's: false.
 fn bears_no_stamp(bytes: &[u8], flaw: &StampFlaw) -> bool {
     match Form::of(bytes.len()) {
         None => false,

@@ -1,5 +1,5 @@
-//! The stamp that every value carries, so that a read can be checked by its bytes alone: which
-//! record, field and version it is, of which dataset and run, and whether a bit has changed.
+//! The stamp that every value carries, so that a read can be checked by its bytes alone. It tells record, field,
+//! version, dataset and run of the value, and shows if a bit has changed.
 //!
 //! The form depends on the length of the value (of the field, where a record has several). All
 //! numbers are little endian.
@@ -27,7 +27,7 @@ use std::fmt;
 use super::crc32c;
 use crate::ground::random::{GOLDEN, mix64_high};
 
-/// Fewest bytes that can carry a stamp.
+/// Fewest bytes of a value that can carry a stamp.
 pub const SMALLEST: usize = 8;
 
 const SHORT: usize = 16;
@@ -36,19 +36,19 @@ const MAGIC: u16 = 0x4b9d;
 const MAGIC_FABRICATED: u32 = 0x7cfa_4b9d;
 const LOW: u64 = 0xffff_ffff;
 
-/// How much of a stamp a value of a given length has room for.
+/// Form of a stamp: how much of it a value has room for, by its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Form {
-    /// 8 to 15 bytes.
+    /// Form of values of 8 to 15 bytes.
     Tiny,
-    /// 16 to 31 bytes.
+    /// Form of values of 16 to 31 bytes.
     Short,
-    /// 32 bytes and more: everything can be seen.
+    /// Form of values of 32 bytes and more: everything can be seen.
     Full,
 }
 
 impl Form {
-    /// The form for a value of `length` bytes; `None` below [`SMALLEST`].
+    /// Returns the form for a value of `length` bytes; `None` below [`SMALLEST`].
     #[must_use]
     #[inline]
     pub fn of(length: usize) -> Option<Form> {
@@ -60,7 +60,7 @@ impl Form {
         }
     }
 
-    /// What a value of this form cannot show, one line each, for the user.
+    /// Lists for the user what a value of this form cannot show, one line each.
     #[must_use]
     pub fn cannot_see(self) -> &'static [&'static str] {
         match self {
@@ -80,12 +80,13 @@ impl Form {
     }
 }
 
-/// What a stamp says about the value that carries it.
+/// Identity of a value, as its stamp tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Tells this dataset's values from any other's.
+    /// Number of the dataset: it tells values of this one from those of any other.
     pub dataset: u32,
-    /// Tells this run's writes from those of other runs over the same dataset; a later one's is higher.
+    /// Number of the session: it tells this run's writes from those of other runs over the same dataset. A later run
+    /// has a higher one.
     pub session: u32,
     /// Number of the record.
     pub record: u64,
@@ -95,7 +96,7 @@ pub struct Identity {
     pub version: u32,
 }
 
-/// What the reader asked for.
+/// Identity that a reader expects of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected<'a> {
     /// The run's dataset.
@@ -106,26 +107,26 @@ pub struct Expected<'a> {
     pub record: u64,
     /// Number of the field, from 0.
     pub field: u16,
-    /// The store answers without storing: its values must be fabricated for this key, and no
-    /// other value passes. `None` for every store that stores; then nothing fabricated passes.
+    /// Key for which the value must be fabricated, of a store that answers without storing: no other value passes.
+    /// `None` for every store that stores; then nothing fabricated passes.
     pub fabricated_key: Option<&'a [u8]>,
 }
 
-/// Which run wrote a value.
+/// Run that wrote a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WriterRun {
     /// This run.
     Ours,
     /// A run over the same dataset that began before this one.
     Earlier,
-    /// The value is too short to say ([`Form::Tiny`]).
+    /// A run that is not known: the value is too short to say ([`Form::Tiny`]).
     Unseen,
     /// A run over the same dataset that began after this one.
     Newer,
 }
 
-/// What a sound stamp told. One word and not three fields: those would be stored one by one and
-/// loaded together, which a processor cannot do before all that came earlier is done.
+/// Version and writer that a sound stamp told. They are one word and not three fields: fields would be stored one by
+/// one and loaded together, and such a load waits until all earlier stores are done.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SeenStamp(u64);
 
@@ -144,14 +145,14 @@ impl SeenStamp {
         ours.wrapping_add((self.0 as i64 >> SeenStamp::APART) as u32)
     }
 
-    /// Version of the value.
+    /// Returns the version of the value.
     #[inline]
     #[must_use]
     pub fn version(self) -> u32 {
         self.0 as u32
     }
 
-    /// Which run wrote it.
+    /// Returns the run that wrote it.
     #[inline]
     #[must_use]
     pub fn session(self) -> WriterRun {
@@ -163,7 +164,7 @@ impl SeenStamp {
         }
     }
 
-    /// Made up by a store that does not store; version and session say nothing then.
+    /// Returns true if a store that does not store made the value up. Its version and session say nothing then.
     #[inline]
     #[must_use]
     pub fn is_fabricated(self) -> bool {
@@ -182,7 +183,7 @@ impl fmt::Debug for SeenStamp {
     }
 }
 
-/// What is wrong with a value, as far as its bytes show.
+/// Flaw of a value, as far as its bytes show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StampFlaw {
     /// The bytes do not begin with a stamp, or are too few to hold one.
@@ -191,7 +192,7 @@ pub enum StampFlaw {
         /// Bytes read.
         length: usize,
     },
-    /// The stamp tells another length: cut short or extended.
+    /// The stamp tells another length: the value was cut short or extended.
     #[error("{found} bytes read, but the stamp says {stamped}")]
     Length {
         /// Bytes that the value had when it was written.
@@ -204,9 +205,9 @@ pub enum StampFlaw {
         "checksum over the {length} bytes read is {computed:08x}, but the stamp says {stamped:08x}"
     )]
     Checksum {
-        /// In the stamp.
+        /// Checksum in the stamp.
         stamped: u32,
-        /// Over the bytes read.
+        /// Checksum over the bytes read.
         computed: u32,
         /// Bytes read.
         length: usize,
@@ -242,17 +243,17 @@ pub enum StampFlaw {
     },
 }
 
-/// What a value says of itself to one who does not know which record to expect.
+/// Run and version that a value claims, for a reader who does not know which record to expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StampClaim {
-    /// The run that wrote it; [`Form::Tiny`] does not say.
+    /// Session of the run that wrote it; `None` of [`Form::Tiny`], which does not say.
     pub session: Option<u32>,
-    /// Its version.
+    /// Version that the value claims.
     pub version: u32,
 }
 
-/// What the stamp in front of a value says, unchecked: for stores that give several values of a
-/// record to choose from. `None` if there is no room for a stamp, or another one's is to be seen.
+/// Returns what the stamp in front of a value says, unchecked: for stores that give several values of a record to
+/// choose from. `None` if there is no room for a stamp, or if the bytes are no stamp of kvdyno.
 #[must_use]
 #[inline]
 pub fn claim(bytes: &[u8]) -> Option<StampClaim> {
@@ -268,7 +269,7 @@ pub fn claim(bytes: &[u8]) -> Option<StampClaim> {
     }
 }
 
-/// How many of a value's `length` bytes its stamp takes, from the front.
+/// Returns the number of bytes that the stamp takes at the front of a value of `length` bytes.
 #[must_use]
 #[inline]
 pub fn taken(length: usize) -> usize {
@@ -310,8 +311,8 @@ pub fn seal(bytes: &mut [u8], identity: &Identity) {
     }
 }
 
-/// As [`seal`], of a value that has room for a full stamp and whose payload is still to be made, of the
-/// pairs of words that `next` gives.
+/// Makes the payload of a value from the pairs of words that `next` gives, and writes the stamp in front of it, as
+/// [`seal`] does. The value must have room for a full stamp.
 ///
 /// # Panics
 /// If there is no room for a full stamp.
@@ -324,9 +325,9 @@ pub fn seal_made(bytes: &mut [u8], identity: &Identity, next: impl FnMut() -> [u
     put64(front, 0, u64::from(sum) | u64::from(second) << 32);
 }
 
-/// What a full stamp says of a value of `length` bytes: magic and field, behind the checksum, and the three
-/// words that follow. They are stored as the words that the checksum reads: a processor hands a store on
-/// to a load that is as large, and waits for memory where two stores make up one load.
+/// Returns the content of a full stamp of a value of `length` bytes: magic and field, behind the checksum, and the
+/// three words that follow. They are stored as the words that the checksum reads: a processor hands a store on to a
+/// load that is as large, and waits for memory where two stores make up one load.
 #[inline(always)]
 fn full_words(length: usize, identity: &Identity) -> (u32, [u64; 3]) {
     let words = [
@@ -340,7 +341,7 @@ fn full_words(length: usize, identity: &Identity) -> (u32, [u64; 3]) {
 /// Checks a value of one field (or a record without fields) against what was asked for.
 ///
 /// # Errors
-/// What is wrong with it. Another record, field or dataset is named only if the checksum fits.
+/// The flaw of the value. Another record, field or dataset is named only if the checksum fits.
 #[inline(always)]
 pub fn check(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampFlaw> {
     if let Some(key) = expected.fabricated_key {
@@ -401,7 +402,8 @@ fn check_tiny(bytes: &[u8], expected: &Expected<'_>) -> Result<SeenStamp, StampF
     Ok(SeenStamp::of(get32(bytes, 4), WriterRun::Unseen))
 }
 
-/// A value that was cut to less than a full stamp may still tell the length it once had.
+/// Names the former length of a value that was cut to less than a full stamp, if its bytes still tell it; else returns
+/// `flaw`.
 #[inline]
 fn cut(bytes: &[u8], flaw: StampFlaw) -> StampFlaw {
     if bytes.len() < 12 || get16(bytes, 4) != MAGIC || (get32(bytes, 8) as usize) < FULL {
@@ -432,9 +434,8 @@ pub fn fabricate_for(bytes: &mut [u8], key: &[u8]) {
     }
 }
 
-/// A hash that tells keys apart: a folded multiplication for each 16 bytes, as in Wang Yi's
-/// public-domain wyhash. `null:` makes one for each operation, so it is part of what kvdyno is seen
-/// to cost.
+/// Hashes a key, to tell keys apart: a folded multiplication for each 16 bytes, as in Wang Yi's public-domain wyhash.
+/// `null:` makes one for each operation, so its cost is part of what `null:` shows as kvdyno's own.
 #[inline]
 fn key_hash(key: &[u8]) -> u32 {
     const KEYS: [u64; 2] = [0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db];
@@ -455,7 +456,7 @@ fn key_hash(key: &[u8]) -> u32 {
     (state >> 32) as u32 ^ state as u32 ^ key.len() as u32
 }
 
-/// Checksum of a fabricated value: all bytes but itself and the key's hash, which lie in front.
+/// Computes the checksum of a fabricated value: over all bytes but itself and the key's hash, which lie in front.
 #[inline]
 fn fabricated_checksum(bytes: &[u8]) -> u32 {
     crc32c::append(MAGIC_FABRICATED ^ bytes.len() as u32, &bytes[8..])
@@ -558,7 +559,7 @@ fn matches_checksum(bytes: &[u8], computed: u32) -> Result<(), StampFlaw> {
     Err(StampFlaw::Checksum { stamped, computed, length: bytes.len() })
 }
 
-/// What a short form has no room for. Records that differ in their low 32 bits only always get
+/// Mixes into one word what a short form has no room for. Records that differ in their low 32 bits only always get
 /// different salts; all else does but for one case in 2^32 (SplitMix64's finalizer).
 #[inline]
 fn salt(dataset: u32, record: u64, field: u16, length: usize) -> u32 {

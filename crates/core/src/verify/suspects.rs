@@ -1,7 +1,7 @@
-//! Which records had reads that are wrong: all of them, however many there are. One bit marks a record to be read
-//! again; one word for each of the ledger's keeps what was found wrong there last, and how many reads in a row
-//! have found just that, so that what stays wrong is counted once. Examples are bounded, this is not: it takes no
-//! more memory than the ledger does, and none for pages of records that were right.
+//! Suspects: all records that had wrong reads, however many there are. One bit marks a record to be read again.
+//! One word for each word of the ledger keeps what was found wrong there last, and how many reads in a row have
+//! found just that, so that what stays wrong is counted once. Unlike the examples, their number is not bounded:
+//! they take no more memory than the ledger does, and none for pages of records that were right.
 
 use std::sync::atomic::Ordering;
 
@@ -10,65 +10,66 @@ use super::anomaly::{Anomaly, AnomalyKind};
 use super::ledger::slots::Slots;
 use crate::workload::Marks;
 
-/// Bits of the count of reads; it stops at its end.
+/// Bits of the count of reads; the count stops at its highest value.
 const READS_BITS: u32 = 28;
 const MOST_READS: u64 = (1 << READS_BITS) - 1;
 const KIND_BITS: u32 = 3;
 const HAS_SEEN: u64 = 1 << (READS_BITS + KIND_BITS);
 const SEEN_AT: u32 = 32;
-/// In the place of a kind: stale, yet no less than what was written last, for it outlived its time.
+/// Code in the place of a kind: stale, but no older than the last write, because the value outlived its time to
+/// live.
 const OUTLIVED: u64 = 7;
 
-/// What was wrong with a ledger word, and how many reads in a row have found it so. Zero: nothing.
+/// Fault of a ledger word, and how many reads in a row have found it. Zero: none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Finding(u64);
 
 impl Finding {
-    /// What it is that was found, without how often.
+    /// Returns what was found, without how often.
     fn what(self) -> u64 {
         self.0 >> READS_BITS
     }
 
-    /// The same was found.
+    /// Returns true if both are the same fault.
     pub(crate) fn is_same(self, other: Finding) -> bool {
         self.what() == other.what()
     }
 
-    /// How many reads in a row found it; at most 268,435,455 are told.
+    /// Returns the number of reads in a row that found it, at most 268,435,455.
     pub(crate) fn reads(self) -> u64 {
         self.0 & MOST_READS
     }
 
-    /// It is older than what was acknowledged, or nothing at all.
+    /// Returns true if the reads found something older than what was acknowledged, or nothing at all.
     pub(crate) fn is_old(self) -> bool {
         self.what() & 7 == AnomalyKind::Stale as u64 + 1
     }
 
-    /// The kind of the reads that found it.
+    /// Returns the kind of the reads that found it.
     pub(crate) fn kind(self) -> AnomalyKind {
         let at = (self.what() & 7).saturating_sub(1) as usize;
         AnomalyKind::ALL.get(at).copied().unwrap_or(AnomalyKind::Stale)
     }
 
-    /// What it is called once it was found again after the load.
+    /// Returns the kind that it has once it was found again after the load.
     pub(crate) fn last_name(self) -> AnomalyKind {
         if self.is_old() { AnomalyKind::Lost } else { self.kind() }
     }
 }
 
-/// See the top of the file. Shared by the threads of a phase.
+/// Records with wrong reads (see the top of the file). Shared by the threads of a phase.
 pub(crate) struct Suspects {
     marks: Marks,
     found: Slots,
     records: u64,
-    /// Ledger words of a record.
+    /// Number of ledger words of a record.
     words: u64,
-    /// Records vanish by time to live.
+    /// True if records vanish by time to live.
     expires: bool,
 }
 
 impl Suspects {
-    /// None yet, of the records 0..`records`, each of so many ledger words.
+    /// Creates a set without suspects yet, for the records 0..`records`, each of `words` ledger words.
     ///
     /// # Errors
     /// [`LedgerError::TooLarge`] if the machine could not hold them all.
@@ -77,31 +78,31 @@ impl Suspects {
         Ok(Suspects { marks: Marks::new(records), found, records, words, expires })
     }
 
-    /// None yet, of the same records.
+    /// Creates a set without suspects yet, for the same records.
     ///
     /// # Errors
-    /// As [`Suspects::new`].
+    /// Those of [`Suspects::new`].
     pub(crate) fn none_of_these(&self) -> Result<Suspects, LedgerError> {
         Suspects::new(self.records, self.words, self.expires)
     }
 
-    /// The records that are marked.
+    /// Returns the records that are marked.
     pub(crate) fn marks(&self) -> &Marks {
         &self.marks
     }
 
-    /// The ledger words of a record.
+    /// Returns the ledger words of a record.
     pub(crate) fn slots(&self, record: u64) -> std::ops::Range<u64> {
         record * self.words..(record + 1) * self.words
     }
 
-    /// The ledger word that an anomaly is about; `None` if its record is none of the dataset.
+    /// Returns the ledger word that an anomaly is about; `None` if the dataset has no such record or field.
     pub(crate) fn slot(&self, record: u64, field: u16) -> Option<u64> {
         let field = if self.words > 1 { u64::from(field) } else { 0 };
         (record < self.records && field < self.words).then(|| record * self.words + field)
     }
 
-    /// What an anomaly is, as a finding of one read.
+    /// Converts an anomaly to a finding of one read.
     pub(crate) fn finding(&self, anomaly: &Anomaly) -> Finding {
         let Anomaly { kind, field, seen, floor, .. } = *anomaly;
         let outlived =
@@ -116,7 +117,7 @@ impl Suspects {
         Finding(shown | kind_bits << READS_BITS | 1)
     }
 
-    /// A read was wrong.
+    /// Notes a wrong read.
     pub(crate) fn note(&self, anomaly: &Anomaly) {
         let Some(slot) = self.slot(anomaly.record, anomaly.field) else { return };
         let finding = self.finding(anomaly);
@@ -133,7 +134,7 @@ impl Suspects {
         self.marks.set(anomaly.record);
     }
 
-    /// What was found wrong with a ledger word last.
+    /// Returns what was found wrong with a ledger word last.
     pub(crate) fn found(&self, slot: u64) -> Option<Finding> {
         let word = self.found.word(slot).load(Ordering::Relaxed);
         (word != 0).then_some(Finding(word))

@@ -4,12 +4,12 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The system's allocator, counting.
+/// Allocator of the system that counts its calls.
 struct Counting;
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// How often memory was asked for since the program began.
+/// Returns how often memory was asked for since the program began.
 pub fn count() -> u64 {
     COUNT.load(Ordering::Relaxed)
 }

@@ -1,12 +1,12 @@
-//! Whether the records that are drawn follow the law that the plan names: Pearson's chi-square
-//! against the exact probabilities, with fixed seeds.
+//! Records are drawn by the law that the plan names: Pearson's chi-square against the exact probabilities, with fixed
+//! seeds.
 
 use kvdyno_core::workload::{Chooser, Distribution, Random};
 
 const RECORDS: u64 = 1000;
 const DRAWS: u64 = 1_000_000;
 
-/// How often each record was drawn.
+/// Draws records, and counts how often each was drawn.
 fn counts(plan: Distribution, seed: u64) -> Vec<f64> {
     let mut chooser = Chooser::new(&plan, 21).unwrap();
     let mut counts = vec![0.0; RECORDS as usize];
@@ -17,8 +17,8 @@ fn counts(plan: Distribution, seed: u64) -> Vec<f64> {
     counts
 }
 
-/// Chi-square of counts against weights, over the value that it exceeds once in 10,000 times
-/// (Wilson and Hilferty's approximation). Neighbours are put together until 10 are expected.
+/// Returns the chi-square of counts against weights, divided by the value that it exceeds once in 10,000 times (Wilson
+/// and Hilferty's approximation). Neighbours are put together until 10 are expected.
 fn misfit(counts: &[f64], weights: &[f64]) -> f64 {
     let scale = counts.iter().sum::<f64>() / weights.iter().sum::<f64>();
     let (mut sum, mut cells) = (0.0, 0.0);
@@ -134,7 +134,7 @@ fn exponential() {
     }
 }
 
-/// The bound itself: a law that is off by a little is found out.
+/// The bound is tight enough: a law that is off by a little is found out.
 #[test]
 fn a_slightly_wrong_law_is_refused() {
     let counts = counts(Distribution::Zipfian { exponent: 0.99, scrambled: false }, 1);

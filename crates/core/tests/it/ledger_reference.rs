@@ -31,7 +31,7 @@ struct Reading {
     snapshot: u64,
     found: Option<Read>,
     issued: u32,
-    /// Sent while the slot was in the side table: judged exactly.
+    /// True if it was sent while the slot was in the side table, so that it is judged exactly.
     registered: bool,
 }
 
@@ -44,7 +44,7 @@ struct Counts {
 
 struct Bench<'a> {
     mode: Mode,
-    /// Slots of earlier histories that stay in the side table.
+    /// Number of slots of earlier histories that stay in the side table.
     others: usize,
     ledger: &'a Ledger,
     slot: u64,
@@ -55,7 +55,7 @@ struct Bench<'a> {
     /// Indeterminate writes that may yet be applied.
     loose: Vec<(u32, WriteKind)>,
     reading: Vec<Reading>,
-    /// The two sides no longer know the same.
+    /// True if the two sides no longer know the same.
     stop: bool,
 }
 
@@ -167,7 +167,8 @@ impl Bench<'_> {
         self.stop |= given_away && self.mode.linearizable;
     }
 
-    /// What a read whose ticket is a word may miss, as the ledger's documentation says.
+    /// Returns true if the ledger may miss a fault of this read because its ticket is a word, as
+    /// the ledger's documentation says.
     fn forgotten(&self, found: Read, issued: u32) -> bool {
         match found {
             Read::Absent => {
@@ -184,7 +185,8 @@ impl Bench<'_> {
         }
     }
 
-    /// It failed, and a later write was acknowledged: a word no longer knows.
+    /// Returns true if this version failed and a later write was acknowledged, so that a word no
+    /// longer knows of the failure.
     fn failed_and_replaced(&self, version: u32) -> bool {
         let failed = Some(WriteEnd::Failed);
         let acknowledged = Some(WriteEnd::Acknowledged);
@@ -205,8 +207,9 @@ fn illegal(judgement: Judgement) -> bool {
     matches!(judgement, Judgement::Illegal { .. })
 }
 
-/// Under a linearizable store *stale* and *resurrected* are told apart by acknowledgements that a
-/// word marked observed does not tell; everything else must be the same.
+/// Returns true if both judgements are the same. Under a linearizable store *stale* and
+/// *resurrected* may differ: they are told apart by acknowledgements that a word marked observed
+/// does not tell.
 fn same(mode: Mode, judged: Judgement, expected: Judgement) -> bool {
     let Judgement::Illegal { kind, floor, next, .. } = judged else { return judged == expected };
     let Judgement::Illegal { kind: kind_, floor: floor_, next: next_, .. } = expected else {

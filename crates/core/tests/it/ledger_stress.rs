@@ -13,7 +13,7 @@ use kvdyno_core::verify::{
 const THREADS: u64 = 8;
 const SLOTS: u64 = 4096;
 
-/// The store: version in each slot, 0 for none; every operation takes effect at one instant.
+/// Store with a version in each slot, 0 for none; every operation takes effect at one instant.
 struct Store {
     values: Vec<AtomicU64>,
     /// Writes whose answer never came and that may yet be applied: (slot, what to store).
@@ -31,7 +31,7 @@ struct SeenStamp {
 #[derive(Clone, Copy)]
 struct Load {
     operations: u64,
-    /// In a thousand writes.
+    /// Indeterminate ones in a thousand writes.
     indeterminate: u64,
     linearizable: bool,
     overlap_capacity: usize,
@@ -46,7 +46,7 @@ const LOAD: Load = Load {
     may_apply_again: false,
 };
 
-/// Roughly zipfian: half of the operations go to the first few slots.
+/// Draws a slot by a roughly zipfian law: half of the operations go to the first few slots.
 fn hot_slot(random: &mut Random) -> u64 {
     let bits = random.below(13);
     random.below(1 << bits)
@@ -152,7 +152,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Now and then another thread runs in between, so that intervals overlap.
+    /// Lets another thread run in between now and then, so that intervals overlap.
     fn pause(&mut self) {
         if self.random.chance(1) {
             std::thread::yield_now();
@@ -197,7 +197,7 @@ fn run(load: Load) -> (Ledger, Store, SeenStamp) {
     (ledger, store, all)
 }
 
-/// What the ledger says must be there at the end is there.
+/// Asserts that every slot holds at the end what the ledger says that it must.
 fn check_end(ledger: &Ledger, store: &Store) {
     for slot in 0..SLOTS {
         let state = ledger.state(slot);

@@ -8,7 +8,7 @@ use kvdyno_core::verify::linearizability::{Linearizability, check, judge};
 use kvdyno_core::verify::{Call, CallKind, Content, History, RecordHistory, WriteEnd};
 use kvdyno_core::workload::Random;
 
-/// Whether some order explains the history, found by trying them all. A call may come next if no
+/// Returns true if some order explains the history, by trying them all. A call may come next if no
 /// other that is still to come had ended before it began.
 fn has_an_order(history: &RecordHistory) -> bool {
     let written = |wanted: Content| {
@@ -129,7 +129,7 @@ fn read(begun: u64, ended: u64, version: u32) -> Call {
     Call { begun: FROM + begun, ended: FROM + ended, action, end: WriteEnd::Acknowledged }
 }
 
-/// How many calls the violation of these has; 0: there is none.
+/// Returns the number of calls in the violation of these; 0 if there is none.
 fn violated(calls: &[Call]) -> usize {
     check(&history(calls.to_vec())).map_or(0, |violation| violation.calls.len())
 }
@@ -155,7 +155,8 @@ fn well_known_histories_get_their_answer() {
     assert_eq!(violated(&[read(0, 1, 8)]), 1);
 }
 
-/// The answer to what a run exported, and what of it shows that.
+/// Judges the histories that a run exported, and returns the calls of the violation; `None` if they
+/// are linearizable.
 fn of_recorded(name: &str) -> Option<Vec<CallKind>> {
     let history = History { records: recorded(name) };
     assert!(history.records.iter().map(|record| record.calls.len()).sum::<usize>() > 100);

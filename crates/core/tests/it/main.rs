@@ -1,4 +1,4 @@
-//! Every test of this crate that needs no process of its own, as one program: each program is linked by itself, and
+//! All tests of this crate that need no process of their own, as one program: each program is linked by itself, and
 //! tests of one program share servers.
 
 mod distributions;

@@ -27,7 +27,7 @@ fn record(number: u64, record: u64, mutated: bool) -> RecordHistory {
     RecordHistory { record, ..history }
 }
 
-/// Porcupine's answers to histories in kvdyno's export, one a line.
+/// Returns Porcupine's answers to histories in kvdyno's export, one a line.
 fn porcupine(histories: &str) -> Vec<String> {
     let mut program = Command::new("go")
         .args(["run", "."])

@@ -31,8 +31,8 @@ fn draws_have_the_figures_of_ycsbs() {
     }
 }
 
-/// What the issue saw: the hottest key of YCSB's own zipfian has 3.9 % of the reads of 1,000 records, and
-/// 3.8 % of 1M records. kvdyno's own law gives 12.9 % and 6.5 %.
+/// Figures of the issue: the hottest key of YCSB's own zipfian has 3.9 % of the reads of 1,000 records, and 3.8
+/// % of 1M records. kvdyno's own law gives 12.9 % and 6.5 %.
 #[test]
 fn the_hottest_key_has_ycsbs_share() {
     for (number, expected) in [(0, 0.0388), (12, 0.0378)] {

@@ -17,7 +17,7 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/ycsb");
 const CORE: &str = "site.ycsb:core:0.17.0";
 const GOAL: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy";
 
-/// YCSB's core, fetched once.
+/// Returns the path of YCSB's core, which is fetched once.
 fn core() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ycsb-core");
     let jar = folder.join("core-0.17.0.jar");
@@ -38,7 +38,7 @@ fn fetch_core(folder: &Path) -> bool {
     status.expect("this test needs Maven: install it, or leave out server-tests").success()
 }
 
-/// The lines that a program of `tests/ycsb/` answers to `input`, in one virtual machine.
+/// Runs a program of `tests/it/ycsb/` in one virtual machine, and returns the lines that it answers to `input`.
 fn java(program: &str, jar: Option<&Path>, input: String) -> Vec<String> {
     let mut command = Command::new("java");
     if let Some(jar) = jar {
@@ -58,7 +58,7 @@ fn java(program: &str, jar: Option<&Path>, input: String) -> Vec<String> {
     String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
-/// What YCSB draws for each of `cases`.
+/// Counts of YCSB's draws for each of `cases`.
 fn theirs(cases: &[&Case]) -> Vec<Counts> {
     let input: String = cases
         .iter()
@@ -139,7 +139,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-/// What kvdyno reads, as the program tells what Java reads.
+/// Formats the entries that kvdyno reads as the Java program formats those that Java reads.
 fn entries(bytes: &[u8]) -> String {
     let Ok(list) = properties::parse(&properties::decode(bytes)) else {
         return "refused".to_owned();
@@ -152,7 +152,7 @@ fn entries(bytes: &[u8]) -> String {
     entries.join(" ")
 }
 
-/// Texts of what makes a difference in such files, in any order.
+/// Makes a file of pieces that make a difference in such files, in any order.
 fn file(random: &mut Random) -> Vec<u8> {
     const PIECES: [&[u8]; 36] = [
         b"a",

@@ -1,5 +1,5 @@
-//! Which processes servers start meanwhile: Redis writes its snapshots and rewrites its file in one of
-//! their own, and what it costs should have a name.
+//! Processes that servers start meanwhile. Redis writes its snapshots and rewrites its file in a
+//! process of its own, and the result should name what this costs.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use super::super::clock::{Nanos, now};
 use super::super::procfs::{ProcFile, ProcessCounters};
 use super::Offspring;
 
-/// Between two looks: a rewrite may take less than a second.
+/// Time between two looks: a rewrite may take less than a second.
 pub(super) const EVERY: Duration = Duration::from_millis(100);
-/// Between two notes of how much such a process has worked, ns.
+/// Time between two notes of how much such a process has worked, ns.
 const NOTED: Nanos = 1_000_000_000;
-/// Such processes that are kept of a phase.
+/// Highest number of such processes that are kept of a phase.
 const KEPT: usize = 1_000;
 
-/// Looks for processes that the servers start.
+/// Watch for processes that the servers start.
 #[derive(Debug)]
 pub(super) struct Nursery {
     files: Vec<Option<ProcFile>>,
     seen: Vec<Offspring>,
-    /// Number of the process of each of `seen`.
+    /// Process number of each of `seen`.
     pids: Vec<u32>,
 }
 
@@ -29,7 +29,7 @@ impl Nursery {
         Nursery { files, seen: Vec::new(), pids: Vec::new() }
     }
 
-    /// The server at this place is another process from now on, or a new one behind the last.
+    /// Watches another process as the server at this place, or a new server behind the last.
     pub(super) fn watch(&mut self, server: usize, pid: u32) {
         if server >= self.files.len() {
             self.files.resize_with(server + 1, || None);
@@ -37,7 +37,7 @@ impl Nursery {
         self.files[server] = children(pid);
     }
 
-    /// All that were seen.
+    /// Returns all processes that were seen.
     pub(super) fn seen(self) -> Vec<Offspring> {
         self.seen
     }
@@ -73,18 +73,19 @@ impl Nursery {
     }
 }
 
-/// The file that tells which processes this one has started.
+/// Opens the file that lists the processes which this one has started.
 fn children(pid: u32) -> Option<ProcFile> {
     ProcFile::open(format!("/proc/{pid}/task/{pid}/children")).ok()
 }
 
-/// Processor time that a process has had.
+/// Reads the processor time that a process has had.
 fn worked(pid: u32) -> Option<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     ProcessCounters::parse(&stat).map(|used| used.user + used.system)
 }
 
-/// The newest note is always the last; those before it keep their distance.
+/// Notes how much a process has worked. The newest note is always the last; those before it are at
+/// least [`NOTED`] apart.
 fn note(work: &mut Vec<(Nanos, Duration)>, at: Nanos, worked: Duration) {
     if let [.., before, newest] = &mut work[..]
         && at < before.0 + NOTED
@@ -95,7 +96,8 @@ fn note(work: &mut Vec<(Nanos, Duration)>, at: Nanos, worked: Duration) {
     }
 }
 
-/// First word of the command line that a process shows: its title, where it gave itself one.
+/// Reads the first word of the command line that a process shows, without folders: its title, where it
+/// gave itself one.
 fn title(pid: u32) -> Option<String> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let text = String::from_utf8_lossy(&line);

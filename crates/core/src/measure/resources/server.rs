@@ -1,16 +1,16 @@
-//! One server that is followed through all its processes: started again it has another number, and
-//! its counters begin at nothing, but what it used before was used all the same.
+//! A server that is followed through all its processes. Started again it has another process number
+//! and its counters begin at zero, but what it used before counts all the same.
 
 use super::super::procfs::{ProcessCounters, ProcessFiles};
 
-/// A server and what it has used.
+/// Server, and the resources that it has used.
 #[derive(Debug)]
 pub(super) struct Server {
     pid: u32,
     files: Option<ProcessFiles>,
-    /// What its former processes had used when they were last seen.
+    /// Counters of its former processes when they were last seen.
     before: ProcessCounters,
-    /// As it was last seen, former processes and all.
+    /// Counters when it was last seen, with those of former processes.
     last: ProcessCounters,
 }
 
@@ -20,17 +20,17 @@ impl Server {
         Server { pid, files: ProcessFiles::open(&pid.to_string()).ok(), before, last }
     }
 
-    /// Number of its process now.
+    /// Returns the number of its process now.
     pub(super) fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// It is this process from now on.
+    /// Goes on with another process of this server.
     pub(super) fn started_again(&mut self, pid: u32) {
         *self = Server { before: self.last, last: self.last, ..Server::open(pid) };
     }
 
-    /// `None` while it is not there.
+    /// Reads the counters, former processes included; `None` while it is not there.
     pub(super) fn read(&mut self) -> Option<ProcessCounters> {
         let counted = self.files.as_mut()?.read()?;
         self.last = counted.on_top_of(&self.before);

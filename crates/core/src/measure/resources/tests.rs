@@ -1,4 +1,4 @@
-//! What is sampled of processes whose work is known.
+//! Samples of processes whose work is known.
 
 use super::super::thread_time::thread_cpu;
 use super::*;

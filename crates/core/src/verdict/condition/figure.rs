@@ -1,5 +1,5 @@
-//! The figures that conditions may be about. A new one is a variant, a row of [`FIGURES`] and, where
-//! results are read, its value.
+//! Figures that conditions may be about. To add one, add a variant, a row of [`FIGURES`] and, where results
+//! are read, its value.
 
 use std::borrow::Cow;
 
@@ -8,8 +8,8 @@ use std::borrow::Cow;
 pub enum ConditionFigure {
     /// Operations that succeeded, a second; of gets those that found a record.
     Rate,
-    /// A percentile of the latencies, in hundred-thousandths: p99.9 is 99,900. Response time where
-    /// arrivals are open, else service time; an operation that did not succeed took for ever.
+    /// A percentile of the latencies, in hundred-thousandths: p99.9 is 99,900. Response time where arrivals
+    /// are open, else service time; an operation that did not succeed counts as infinitely long.
     Percentile(u32),
     /// The longest latency; infinite if an operation did not succeed.
     Max,
@@ -27,23 +27,23 @@ pub enum ConditionFigure {
     ErrorRatio,
     /// Reads that found nothing where a record was expected.
     Misses,
-    /// Of the records that gets asked for, the share that they found.
+    /// Share of the records asked for by gets that they found.
     HitRatio,
     /// Reads that the ledger does not allow.
     Anomalies,
-    /// Of these, reads of something older than an acknowledged write.
+    /// Reads that the ledger does not allow, of something older than an acknowledged write.
     Stale,
-    /// Of these, reads of bytes that nobody wrote.
+    /// Reads that the ledger does not allow, of bytes that nobody wrote.
     Corrupt,
-    /// Of these, reads of versions that nobody wrote, or whose write failed.
+    /// Reads that the ledger does not allow, of versions that nobody wrote, or whose write failed.
     Phantom,
-    /// Of these, reads of what an acknowledged delete had removed.
+    /// Reads that the ledger does not allow, of values that an acknowledged delete had removed.
     Resurrected,
-    /// Reads and writes of which verification cannot tell.
+    /// Reads and writes that verification cannot judge.
     Unknown,
     /// Writes that were acknowledged.
     Acked,
-    /// Of these, writes that are gone.
+    /// Acknowledged writes that are gone.
     AckedLost,
     /// Writes that were not acknowledged and are there.
     Recovered,
@@ -51,51 +51,52 @@ pub enum ConditionFigure {
     CopiesDiffer,
     /// Longest time without success.
     Unavailable,
-    /// From the fault to the first error after it.
+    /// Time from the fault to the first error after it.
     FirstError,
-    /// From the fault to the last error after it.
+    /// Time from the fault to the last error after it.
     LastError,
-    /// From the fault until this share of the former throughput was reached again and kept.
+    /// Time from the fault until this share of the former throughput was reached again and kept.
     Recovery(f64),
-    /// From the fault until no larger share of the operations took more than twice the former 99th percentile.
+    /// Time from the fault until the share of operations that took more than twice the former 99th percentile
+    /// was no larger than before.
     Calm,
-    /// How many versions the stalest read was behind.
+    /// Number of versions that the stalest read was behind.
     StaleVersions,
-    /// How long at least the stalest read was behind.
+    /// Lower bound of how long the stalest read was behind.
     StaleFor,
     /// Histories of sampled records that are not linearizable.
     Violations,
-    /// What a million operations cost, at prices that the user states; only comparisons know them.
+    /// Cost of a million operations, at prices that the user states; only comparisons know it.
     Cost,
-    /// What the store's driver noticed, by its name.
+    /// Figure that the store's driver noticed, by its name.
     Noticed(String),
 }
 
-/// What a figure is counted in, and so which amounts it is compared with.
+/// Dimension of a figure, and so of the amounts with which it is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dimension {
     /// Nanoseconds.
     Time,
     /// Operations a second.
     Rate,
-    /// A part of the whole, 1 is all.
+    /// Part of the whole; 1 is all.
     Share,
-    /// A number of things.
+    /// Number of things.
     Count,
-    /// Whatever the figure is counted in: a number, a share, or seconds.
+    /// Any dimension that the figure may have: a number, a share, or seconds.
     Any,
 }
 
-/// A figure's word and what it is.
+/// Figure with a fixed name, and its meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownFigure {
-    /// As it is written.
+    /// Name, as it is written.
     pub name: &'static str,
-    /// In a few words.
+    /// Meaning, in a few words.
     pub meaning: &'static str,
-    /// What it is counted in.
+    /// Dimension of its values.
     pub dimension: Dimension,
-    /// More of it is worse.
+    /// True if more of it is worse.
     pub lower_is_better: bool,
     figure: fn() -> ConditionFigure,
 }
@@ -110,8 +111,8 @@ const fn known(
     KnownFigure { name, meaning, dimension, lower_is_better, figure }
 }
 
-/// Every figure with a fixed name. Besides these there are percentiles (`p50`, `p99`, `p99.9` …),
-/// `recovers … to SHARE` and `figure(NAME)`.
+/// All figures with a fixed name. Besides these there are percentiles (`p50`, `p99`, `p99.9` …), `recovers …
+/// to SHARE` and `figure(NAME)`.
 pub const FIGURES: [KnownFigure; 28] = [
     known(
         "rate",
@@ -276,7 +277,7 @@ pub const FIGURES: [KnownFigure; 28] = [
 ];
 
 impl ConditionFigure {
-    /// The figure of this name; `-` is as good as `_`.
+    /// Returns the figure of this name; `-` is as good as `_`.
     #[must_use]
     pub fn of_name(name: &str) -> Option<ConditionFigure> {
         let name = name.replace('-', "_");
@@ -286,7 +287,7 @@ impl ConditionFigure {
         percentile(name.strip_prefix('p')?).map(ConditionFigure::Percentile)
     }
 
-    /// The word for it.
+    /// Returns the word for it.
     #[must_use]
     pub fn name(&self) -> Cow<'static, str> {
         match self {
@@ -303,7 +304,7 @@ impl ConditionFigure {
         }
     }
 
-    /// What it is counted in.
+    /// Returns the dimension of its values.
     #[must_use]
     pub fn dimension(&self) -> Dimension {
         match self {
@@ -313,7 +314,8 @@ impl ConditionFigure {
         }
     }
 
-    /// More of it is worse; of what a driver noticed nobody knows.
+    /// Returns true if more of it is worse; `None` of a figure that a driver noticed, of which that is not
+    /// known.
     #[must_use]
     pub fn lower_is_better(&self) -> Option<bool> {
         match self {
@@ -323,7 +325,8 @@ impl ConditionFigure {
         }
     }
 
-    /// It is one number for the whole phase, whatever the operations: no scope may be given.
+    /// Returns true if it is one number for the whole phase, whatever the operations: a condition may give it
+    /// no scope.
     #[must_use]
     pub fn is_of_whole_phase(&self) -> bool {
         matches!(
@@ -351,7 +354,8 @@ impl ConditionFigure {
     }
 }
 
-/// `99.9` in hundred-thousandths; above 0 and below 100, with at most three places.
+/// Parses a percentile such as `99.9` to hundred-thousandths; above 0 and below 100, with at most three
+/// decimal places.
 fn percentile(text: &str) -> Option<u32> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,5 +1,5 @@
-//! Reading of conditions: one pass over the text, and for every mistake its place and what to write
-//! instead.
+//! Parser of conditions: one pass over the text. It tells of every mistake its place and what to
+//! write instead.
 
 use crate::ground::hints::hint;
 use crate::ground::units;
@@ -11,17 +11,17 @@ use super::{Amount, Condition, Operations, Operator, Subject};
 /// Longest text that is read, bytes.
 const LONGEST: usize = 10_000;
 
-/// Why a text is no condition.
+/// Error of a text that is no condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct ConditionError {
-    /// What is wrong.
+    /// Description of the mistake.
     pub problem: String,
-    /// What to write instead; may be empty.
+    /// Advice on what to write instead; may be empty.
     pub hint: String,
-    /// First byte of the text that is meant.
+    /// Index of the first byte of the mistake in the text.
     pub start: usize,
-    /// The byte after the last one that is meant.
+    /// Index of the byte after its last one.
     pub end: usize,
 }
 
@@ -32,7 +32,7 @@ impl ConditionError {
         ConditionError { problem, hint, start: 0, end: text.len() }
     }
 
-    /// Problem and advice in one line.
+    /// Returns problem and advice in one line.
     #[must_use]
     pub fn line(&self) -> String {
         match self.hint.as_str() {
@@ -96,7 +96,8 @@ impl<'a> Reader<'a> {
         self.rest().is_empty()
     }
 
-    /// The longest run of characters that a word may have.
+    /// Reads the longest run of characters that a word may have, `more` among them, and returns it
+    /// with its place.
     fn word(&mut self, more: &str) -> (&'a str, usize) {
         self.skip_space();
         let rest = self.rest();
@@ -146,7 +147,8 @@ impl<'a> Reader<'a> {
         self.error(start..(start + name.len()).max(start), problem, hint)
     }
 
-    /// `recovers(writes) in PHASE to 95% within 10s`, after its first word.
+    /// Parses a condition such as `recovers(writes) in PHASE to 95% within 10s`, after its first
+    /// word.
     fn recovery(&mut self) -> Result<Condition, ConditionError> {
         let operations = self.operations(&ConditionFigure::Recovery(1.0))?;
         let phase = self.place()?;
@@ -173,7 +175,7 @@ impl<'a> Reader<'a> {
         Ok(Condition { subject: Subject { figure, operations, phase }, operator, bound })
     }
 
-    /// The text between parentheses and where it begins; `None` if none come next.
+    /// Reads the text between parentheses, and returns it with its place; `None` if none come next.
     fn parenthesis(&mut self) -> Result<Option<(&'a str, usize)>, ConditionError> {
         if !self.takes("(") {
             return Ok(None);
@@ -188,7 +190,7 @@ impl<'a> Reader<'a> {
         Ok(Some((inner.trim(), start)))
     }
 
-    /// The name of what a driver noticed.
+    /// Reads the name of a figure that a driver noticed.
     fn noticed(&mut self, start: usize) -> Result<String, ConditionError> {
         match self.parenthesis()? {
             Some((name, _)) if !name.is_empty() && !name.contains(char::is_control) => {
@@ -229,7 +231,7 @@ impl<'a> Reader<'a> {
         Ok(operations)
     }
 
-    /// `in PHASE`, if it comes next.
+    /// Reads `in PHASE`, if it comes next.
     fn place(&mut self) -> Result<Option<String>, ConditionError> {
         let before = self.at;
         let (word, _) = self.word("");
@@ -289,7 +291,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// `+10%`, or of times and rates `-0.2ms` as well.
+/// Parses a change such as `+10%`, or of times and rates `-0.2ms` as well.
 fn change(text: &str, dimension: Dimension) -> Option<Amount> {
     if let Some(percent) = text.strip_suffix('%') {
         let number: f64 = percent.trim().parse().ok()?;
@@ -304,7 +306,7 @@ fn change(text: &str, dimension: Dimension) -> Option<Amount> {
     Some(Amount::Shift(sign * by))
 }
 
-/// A number, a share in per cent, or a time in seconds.
+/// Parses a number, a share in per cent, or a time, which becomes seconds.
 fn any(text: &str) -> Result<f64, units::UnitError> {
     if let Ok(number) = text.parse::<f64>()
         && number.is_finite()

@@ -1,4 +1,4 @@
-//! Conditions as people write them, what they mean, and what is said to mistakes.
+//! Conditions as people write them, their meaning, and the answers to mistakes.
 
 use super::*;
 

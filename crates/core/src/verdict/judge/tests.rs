@@ -47,7 +47,8 @@ fn healthy() -> Phase {
     phase
 }
 
-/// The same, by servers on this machine whose threads waited so long for a processor, beside other programs.
+/// A healthy phase with servers on this machine whose threads waited so long (as shares) for a processor,
+/// beside other programs.
 fn served(waits: &[f64], others: Option<f64>) -> Phase {
     let server = |longest_wait: &f64| ServerUse {
         pid: 7,
@@ -320,8 +321,7 @@ fn a_store_that_may_forget_is_to_find_what_the_suite_expects() {
     }
 }
 
-/// What is missed while a fault is at work is what it costs; before it and after its repair misses
-/// count.
+/// Misses while a fault is at work are its cost; before it and after its repair misses count.
 #[test]
 fn misses_count_outside_the_windows_of_faults() {
     use crate::measure::Slot;

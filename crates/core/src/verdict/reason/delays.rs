@@ -1,4 +1,5 @@
-//! What kvdyno itself had to do with requests that were not sent in time. The store is blamed last.
+//! kvdyno's own delays, and how far they explain requests that were not sent in time. The store is named as the
+//! cause last.
 
 use std::time::Duration;
 
@@ -8,32 +9,33 @@ use super::percent;
 use crate::ground::numbers::{duration_text, grouped};
 use crate::measure::Standstill;
 
-/// A thread that waited for a processor for more than this share of its time is told to have.
+/// Share of its time beyond which the sentence says that a thread waited for a processor.
 const WAITED_TOLD: f64 = 0.05;
-/// A part of the backlog that is not worth telling.
+/// Part of the backlog below which a cause is not worth telling.
 const LITTLE: f64 = 0.05;
-/// A client whose thread worked or waited for a processor this much had no time to send more.
+/// Share of its time beyond which a client thread, working or waiting for a processor, had no time to send more.
 const FULL: f64 = 0.90;
 
-/// Where kvdyno's own time went in a phase with due times. Shares are of the phase, 0 to 1.
+/// kvdyno's own delays in a phase with due times. Shares are of the phase, 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OwnDelays {
-    /// Its threads waited for a processor, in the mean.
+    /// Share of the time that its threads waited for a processor, in the mean.
     pub waited: f64,
-    /// Its busiest thread worked, or waited for a processor.
+    /// Share of the time that its busiest thread worked, or waited for a processor.
     pub busy: f64,
-    /// All of it was stopped, or held up by a quota.
+    /// Share of the time that all of it was stopped, or held up by a quota.
     pub stood_still: f64,
-    /// Clients that had nothing to wait for but the due time were late, in the mean of all clients.
+    /// Share of the time that clients were late which waited for nothing but the due time, in the mean of all
+    /// clients.
     pub late: f64,
-    /// The latest of them, ns.
+    /// Longest such delay, ns.
     pub latest: u64,
 }
 
 impl OwnDelays {
-    /// What explains how much of `missed` requests where `started` were sent: each cause, in words, with the most
-    /// of it that it can explain (1 is all), greatest first. Had kvdyno lost no time, it would have sent as many
-    /// more in that time as it did in the rest.
+    /// Lists causes in kvdyno for `missed` requests where `started` were sent: each in words, with the largest
+    /// part of them that it can explain (1 is all), greatest first. The part assumes that kvdyno, had it lost no
+    /// time, would have sent requests in that time at the rate of the rest.
     fn causes(&self, started: u64, missed: u64) -> Vec<(String, f64)> {
         let explains = |lost: f64| {
             let odds = lost.clamp(0.0, 0.99) / (1.0 - lost.clamp(0.0, 0.99));
@@ -64,12 +66,13 @@ impl OwnDelays {
         causes
     }
 
-    /// The most of `missed` requests that kvdyno's own delays can explain; 1 is all.
+    /// Returns the largest part of `missed` requests that one of kvdyno's own delays can explain; 1 is all.
     pub(super) fn explained(&self, started: u64, missed: u64) -> f64 {
         self.causes(started, missed).first().map_or(0.0, |(_, explained)| *explained)
     }
 
-    /// How many requests a second of how many due, which may be an estimate, were sent, and who kept the others.
+    /// Describes how many requests a second were sent of how many due (which may be an estimate), and what kept
+    /// the others.
     pub(super) fn text(
         &self,
         (offered, estimated): (u64, bool),
@@ -109,7 +112,7 @@ impl OwnDelays {
     }
 }
 
-/// How long the client stood still, why, and what fell into that time.
+/// Describes how long the client stood still, why, and which requests fell into that time.
 pub(super) fn stalled_text(still: Standstill, span: Duration, due: u64, timed_out: u64) -> String {
     let spent = |duration: Duration| duration_text(duration.as_nanos() as f64);
     let causes = [
@@ -143,7 +146,7 @@ pub(super) fn stalled_text(still: Standstill, span: Duration, due: u64, timed_ou
     text
 }
 
-/// How much failed, and how much of it timed out while nobody looked.
+/// Describes how many operations failed, and how many of them timed out while kvdyno itself stood still.
 pub(super) fn failed_text(failed: u64, completed: u64, of_all: &str, of_client: u64) -> String {
     let own = match of_client {
         0 => String::new(),
@@ -155,7 +158,7 @@ pub(super) fn failed_text(failed: u64, completed: u64, of_all: &str, of_client: 
     format!("{failed} of {completed} operations ({of_all}) did not succeed{own}")
 }
 
-/// A thread of this process, or of an agent.
+/// Names a client thread of this process, or of an agent.
 pub(super) fn thread_text(worker: u32, agent: Option<&str>) -> String {
     match agent {
         Some(agent) => format!("{agent}: its client thread {worker}"),
@@ -163,7 +166,8 @@ pub(super) fn thread_text(worker: u32, agent: Option<&str>) -> String {
     }
 }
 
-/// By how much more clients could help follows from how much of its time the server has left.
+/// Describes how long threads of clients and servers waited for a processor, and the other programs that may have
+/// had it.
 pub(super) fn waited_text(clients: f64, servers: Option<f64>, others: Option<f64>) -> String {
     let mut text =
         format!("a client thread waited for a processor {} of the time", percent(clients));
@@ -179,6 +183,8 @@ pub(super) fn waited_text(clients: f64, servers: Option<f64>, others: Option<f64
     text
 }
 
+/// Describes a client thread that was busy, and how much more out of the server more clients could get: that follows from
+/// the share of its time that the server's busiest thread had left.
 pub(super) fn limited_text(thread: &str, busy: &str, waited: f64, server: Option<f64>) -> String {
     let mut text = match waited {
         waited if waited > WAITED_TOLD => {
@@ -210,7 +216,7 @@ pub(super) fn limited_text(thread: &str, busy: &str, waited: f64, server: Option
 mod tests {
     use super::*;
 
-    /// The phase of the issue: 2,000/s for 8 s, of which the store was said to have kept up with 1,787.
+    /// Phase of the issue: 2,000/s for 8 s, of which the store was said to have kept up with 1,787.
     fn text(own: OwnDelays) -> String {
         own.text((16_000, false), 14_296, 8.0)
     }

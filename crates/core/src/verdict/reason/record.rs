@@ -1,30 +1,32 @@
-//! What is known of a reason beside its sentence: one value, of which results, reports and searches read their part.
+//! Record of a reason: all that is known of it beside its sentence, in one value, of which results, reports and
+//! searches read their part.
 
 use crate::verdict::Level;
 
-/// Everything that is told of a reason but its sentence.
+/// Record of a reason: everything that is known of it but its sentence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReasonRecord {
     /// Stable name in results, suites and the documentation.
     pub id: &'static str,
-    /// Who may have caused it.
+    /// Possible cause.
     pub cause: Cause,
-    /// It delays requests for a while, so that what is missed beside it may be its doing, and may be met the next time.
+    /// True if it delays requests for a while: conditions that are missed beside it may be missed for this reason, and
+    /// be met the next time.
     pub excuses_store: bool,
-    /// What was measured, in its unit; held against the bounds.
+    /// Measured figure, in its unit; held against the bounds.
     pub figure: f64,
-    /// What the figure counts.
+    /// Unit of the figure.
     pub unit: Unit,
-    /// From where on the figure speaks against the measurement.
+    /// Bounds from which on the figure speaks against the measurement.
     pub bounds: Bounds,
-    /// What it must rest on: below it nothing is said.
+    /// Least number of samples that it must rest on; below it the reason is left out.
     pub least: Least,
-    /// The next step to take, in one sentence without a stop.
+    /// Advice on the next step, in one sentence without a stop.
     pub advice: &'static str,
 }
 
 impl ReasonRecord {
-    /// A reason of facts, which nobody estimates, without advice.
+    /// Creates the record of a reason that rests on facts, which are not estimated, without advice.
     pub(super) const fn new(
         id: &'static str,
         cause: Cause,
@@ -44,7 +46,7 @@ impl ReasonRecord {
         }
     }
 
-    /// Takes what it must rest on.
+    /// Sets the least number of samples that it must rest on.
     pub(super) const fn on(self, number: u64, of: SampleUnit) -> ReasonRecord {
         ReasonRecord { least: Least { number, of }, ..self }
     }
@@ -57,18 +59,18 @@ impl ReasonRecord {
         ReasonRecord { advice, ..self }
     }
 
-    /// Takes what was measured.
+    /// Sets the figure that was measured.
     pub(super) fn at(self, figure: f64) -> ReasonRecord {
         ReasonRecord { figure, ..self }
     }
 
-    /// Takes the cause that was found.
+    /// Sets the cause that was found.
     pub(super) fn caused_by(self, cause: Cause) -> ReasonRecord {
         ReasonRecord { cause, ..self }
     }
 
-    /// Returns the worst level whose bound the figure has crossed, with that bound; `None` if the figure is good, which is then
-    /// no reason at all.
+    /// Returns the worst level whose bound the figure has crossed, with that bound; `None` if the figure is good: then
+    /// it is no reason at all.
     #[must_use]
     pub fn crossed(&self) -> Option<(Level, f64)> {
         self.bounds.crossed_by(self.figure)
@@ -82,17 +84,17 @@ pub enum Cause {
     Store,
     /// kvdyno itself.
     Client,
-    /// The machine that kvdyno runs on, and what else it does.
+    /// The machine that kvdyno runs on, and other work on it.
     Machine,
     /// Processes that carry the load, and their machines.
     Agents,
     /// Faults that the run injected.
     Faults,
-    /// What was asked for.
+    /// The plan that the user asked for.
     Plan,
-    /// Somebody who intervened, or another run.
+    /// A user who intervened, or another run.
     User,
-    /// It is not known.
+    /// A cause that is not known.
     Unknown,
 }
 
@@ -116,16 +118,16 @@ impl Cause {
 /// Unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A part of a whole; 1 is all of it.
+    /// Part of a whole; 1 is all of it.
     Share,
-    /// A number of things.
+    /// Number of things.
     Count,
     /// Seconds.
     Seconds,
 }
 
 impl Unit {
-    /// The word used in results.
+    /// Returns the word used in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -136,16 +138,16 @@ impl Unit {
     }
 }
 
-/// From where on a figure counts as a reason. Each bound itself is still good.
+/// Bounds beyond which a figure counts as a reason. The bound itself is still good.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bounds {
-    /// Figures below these speak against the measurement; else figures above them do.
+    /// True if figures below the bounds speak against the measurement; else figures above them do.
     pub below: bool,
-    /// Worth telling, and no reason to doubt.
+    /// Bound beyond which the figure is worth telling, though no reason to doubt.
     pub remark: Option<f64>,
-    /// Suspect from here on.
+    /// Bound beyond which the measurement is suspect.
     pub suspect: Option<f64>,
-    /// Invalid from here on.
+    /// Bound beyond which the measurement is invalid.
     pub invalid: Option<f64>,
 }
 
@@ -170,7 +172,7 @@ impl Bounds {
         Bounds { below: true, ..Bounds::suspect_above(bound) }
     }
 
-    /// The worst level whose bound the figure has crossed, with that bound.
+    /// Returns the worst level whose bound the figure has crossed, with that bound.
     fn crossed_by(&self, figure: f64) -> Option<(Level, f64)> {
         [
             (Level::Invalid, self.invalid),
@@ -204,7 +206,7 @@ pub enum SampleUnit {
 }
 
 impl SampleUnit {
-    /// In a sentence, after a number.
+    /// Returns its words in a sentence, after a number.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -219,12 +221,12 @@ impl SampleUnit {
     }
 }
 
-/// The least that a reason rests on: a share of too little is a share of nothing. One tick of a clock that ticks a hundred times
-/// a second is half of a phase of 20 ms.
+/// Least number of samples that a reason must rest on, because a share of too few says nothing. For example, one tick
+/// of a clock that ticks a hundred times a second is half of a phase of 20 ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Least {
-    /// How much.
+    /// Number of samples.
     pub number: u64,
-    /// Of what.
+    /// Unit of the samples.
     pub of: SampleUnit,
 }

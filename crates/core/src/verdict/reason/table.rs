@@ -1,14 +1,15 @@
-//! The reasons, each once: name, cause, unit, bounds, what it must rest on, and advice. docs/VERDICT.md tells the same.
+//! Table of the reasons, each once: name, cause, unit, bounds, samples that it must rest on, and advice.
+//! docs/VERDICT.md has the same.
 
 use super::record::{Bounds, Cause, ReasonRecord, SampleUnit, Unit};
 use crate::measure::{IDLE_OTHER_LOAD, IDLE_STEAL, LEAST_TICKS, LEAST_TIME};
 
-// A thread is given and denied its processor for some milliseconds at a time.
+// The system gives and denies a thread its processor for some milliseconds at a time.
 pub(super) const CLIENT_LIMITED: ReasonRecord =
     ReasonRecord::new("client-limited", Cause::Client, Unit::Share, Bounds::suspect_above(0.90))
         .on(LEAST_TIME.as_millis() as u64, SampleUnit::ThreadTime)
         .advising("give kvdyno more threads (--threads) or processors, or a machine of its own");
-// The first operations find cold caches.
+// A phase of fewer operations says little: the first find cold caches.
 pub(super) const HARNESS_SHARE: ReasonRecord = ReasonRecord::new(
     "harness-share",
     Cause::Client,
@@ -20,7 +21,7 @@ pub(super) const HARNESS_SHARE: ReasonRecord = ReasonRecord::new(
     "compare with the same run on null: to see what kvdyno takes; keys = \"uniform\" and more \
                  records than the caches hold make it matter less",
 );
-// One that falls due at the very end may have no time left.
+// A request that falls due at the very end may have no time left.
 pub(super) const MISSED_SCHEDULE: ReasonRecord =
     ReasonRecord::new("missed-schedule", Cause::Store, Unit::Share, Bounds::above(0.001, 0.05))
         .on(20, SampleUnit::Due)
@@ -28,7 +29,7 @@ pub(super) const MISSED_SCHEDULE: ReasonRecord =
             "ask for a lower --rate than a closed run reaches, or more --clients if the \
                  server was not busy; where kvdyno itself was late, give it a processor first",
         );
-// Gaps are facts, and too few of them are none (`measure::Stalls`).
+// Gaps are facts, and `measure::Stalls` leaves out too few of them.
 pub(super) const CLIENT_STALLED: ReasonRecord =
     ReasonRecord::new("client-stalled", Cause::Machine, Unit::Share, Bounds::above(0.01, 0.05))
         .excusing_store()
@@ -36,7 +37,7 @@ pub(super) const CLIENT_STALLED: ReasonRecord =
             "keep kvdyno running (no Ctrl-Z, no sleeping machine), give its container all the \
                  processor time that it wants, and repeat",
         );
-// A 99th percentile of fewer is their longest.
+// The 99th percentile of fewer sends is the longest of them.
 pub(super) const LATE_SENDS: ReasonRecord =
     ReasonRecord::new("late-sends", Cause::Client, Unit::Share, Bounds::above(0.10, 0.50))
         .on(100, SampleUnit::Sends)
@@ -137,7 +138,7 @@ pub(super) const ENDED_IN_FAULTS: ReasonRecord = ReasonRecord {
 pub(super) const TESTBED_GONE: ReasonRecord =
     ReasonRecord::new("testbed-gone", Cause::User, Unit::Count, Bounds::invalid_above(0.0))
         .advising("see who ended it, and leave it up until the run is over");
-// Two thirds themselves count.
+// Below two thirds, so that two thirds themselves count.
 pub(super) const AGENT_OUTLIER: ReasonRecord = ReasonRecord::new(
     "agent-unlike",
     Cause::Agents,

@@ -142,7 +142,7 @@ fn a_standstill_tells_what_caused_it_and_what_fell_into_it() {
     ));
 }
 
-/// What the client lacked, and what it could still get out of the server.
+/// The sentence tells what the client lacked, and what it could still get out of the server.
 #[test]
 fn a_limited_client_tells_by_how_much_more_of_it_would_help() {
     let text = |waited, server| {
@@ -198,7 +198,7 @@ fn misses_after_a_fault_that_ends_nodes_are_advised_by_their_cause() {
     assert!(!advice(true).contains("evicts") && advice(true).contains("cut their power"));
 }
 
-/// The store is blamed last, and by figures alone.
+/// The store is named as the cause last, and by figures alone.
 #[test]
 fn who_caused_a_reason_follows_from_its_figures() {
     let cause = |reason: Reason| (reason.record().cause, reason.record().excuses_store);
@@ -280,7 +280,8 @@ fn what_each_reason_rests_on_is_on_the_page() {
     }
 }
 
-/// Where each reason is made to happen: (reason, file of its test, name of its test).
+/// Reads from docs/VERDICT.md where each reason is made to happen: (reason, file of its test, name
+/// of its test).
 fn made_to_happen() -> Vec<[String; 3]> {
     let page = include_str!("../../../../../docs/VERDICT.md");
     let section = page.split("## Each reason made to happen").nth(1).expect("the section");

@@ -1,4 +1,4 @@
-//! Sentences of reasons that depend on what was found.
+//! Sentences of reasons that depend on the figures found.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::verdict::{AgentFigure, Level, Reason};
 use crate::verify::AnomalyKind;
 use crate::workload::Kind;
 
-/// What ended a phase.
+/// Describes what ended a phase.
 pub(super) fn of_cut(stopped: StopReason) -> &'static str {
     match stopped {
         StopReason::Requests | StopReason::Duration => "the phase ended as planned",
@@ -19,12 +19,12 @@ pub(super) fn of_cut(stopped: StopReason) -> &'static str {
     }
 }
 
-/// Another size than the published one.
+/// Describes a run at another size than the published one.
 pub(super) fn of_scale(scale: f64) -> String {
     format!("scaled: not comparable; ran at {scale} of the published size")
 }
 
-/// Names who else had the processors' time.
+/// Describes who else had the processors' time.
 pub(super) fn of_other_work(reason: &Reason) -> String {
     let who = match reason {
         Reason::Disturbed { .. } => "other virtual machines (steal)",
@@ -33,13 +33,14 @@ pub(super) fn of_other_work(reason: &Reason) -> String {
     format!("{} of the processors' time went to {who}", reason.percent())
 }
 
-/// Who was lost of those that carried the load.
+/// Names the lost agents of those that carried the load.
 pub(super) fn of_lost_agents(agents: &[String], of: u64) -> String {
     let (count, who) = (agents.len(), agents.join("; "));
     format!("{count} of {of} agents lost: {who}; what they had written is unknown")
 }
 
-/// Names the server that no order ended, when and how it ended; or says that the whole testbed did.
+/// Names a server that ended without an order of the run, with when and how; or says that the whole
+/// testbed was taken down.
 pub(super) fn of_testbed(reason: &Reason) -> String {
     let Reason::ServerEnded { node, at, how, .. } = reason else {
         return "the testbed was taken down while the run went on".to_owned();
@@ -51,7 +52,7 @@ pub(super) fn of_testbed(reason: &Reason) -> String {
     format!("{node} ended, and no order of the run ended it: {when}, {how}")
 }
 
-/// Which agent is not as the others.
+/// Describes in what an agent differs from the others.
 pub(super) fn of_unlike_agent(
     agent: &str,
     figure: AgentFigure,
@@ -83,7 +84,8 @@ pub(super) fn of_late_begin(reason: &Reason, agent: &str, late: Duration) -> Str
     )
 }
 
-/// Tells which agents got unequally far in the operations, and how many operations went elsewhere by that.
+/// Names the agents that got unequally far in the operations, and the share of operations that went to
+/// other records for that reason.
 pub(super) fn of_skewed_keys(reason: &Reason, (ahead, behind): (&str, &str), times: f64) -> String {
     let share = reason.percent();
     format!(
@@ -92,7 +94,7 @@ pub(super) fn of_skewed_keys(reason: &Reason, (ahead, behind): (&str, &str), tim
     )
 }
 
-/// Whose clock is known too little for which intervals.
+/// Names the agent whose clock is known too little, and the shortest stretch that the phase tells apart.
 pub(super) fn of_clock(agent: &str, off: Duration, of: Duration) -> String {
     let [off, of] = [off, of].map(|time| duration_text(time.as_nanos() as f64));
     format!(
@@ -100,20 +102,20 @@ pub(super) fn of_clock(agent: &str, off: Duration, of: Duration) -> String {
     )
 }
 
-/// Reads that verification could not decide.
+/// Describes reads that verification could not decide.
 pub(super) fn of_unjudged(unknown: u64, reads: u64) -> String {
     let (unknown, reads) = (grouped(unknown as f64), grouped(reads as f64));
     format!("{unknown} of {reads} reads could not be judged right or wrong")
 }
 
-/// How often somebody has changed the phase.
+/// Describes how often a user has changed the phase.
 pub(super) fn of_steering(changes: u64) -> String {
     let times = if changes == 1 { "once".to_owned() } else { format!("{changes} times") };
     format!("steered by hand ({times}): not comparable")
 }
 
-/// By kind alone: what is lost is one anomaly, however many reads have found it, and so is each field that
-/// is wrong.
+/// Describes anomalies by their kinds alone: a lost record is one anomaly, however many reads have found
+/// it, and so is each field that is wrong.
 pub(super) fn of_anomalies(counts: [u64; 5]) -> String {
     let kinds: Vec<_> = (AnomalyKind::ALL.iter().zip(counts))
         .filter(|&(_, count)| count > 0)
@@ -122,13 +124,13 @@ pub(super) fn of_anomalies(counts: [u64; 5]) -> String {
     format!("reads were wrong: {}", kinds.join(", "))
 }
 
-/// Values of a run that began later, where this one has written.
+/// Describes reads that found values of another run.
 pub(super) fn of_other_run(values: u64, reads: u64) -> String {
     let (values, reads) = (grouped(values as f64), grouped(reads as f64));
     format!("{values} of {reads} reads found values of another run, written meanwhile")
 }
 
-/// Which percentiles so few samples say nothing of.
+/// Names the percentiles for which the samples are too few.
 pub(super) fn of_few(kind: Kind, samples: u64, level: Level) -> String {
     let from = if level == Level::Valid { "p99.9" } else { "p99" };
     let (kind, samples) = (kind.name(), grouped(samples as f64));

@@ -1,44 +1,44 @@
-//! What an examiner keeps of a request while it is in flight: the versions of a write, the tickets of a read.
+//! State of an examiner's requests in flight: the versions of a write, the tickets of a read.
 
 use crate::verify::history::Noted;
 use crate::verify::judgement::WriteKind;
 use crate::verify::ledger::ReadTicket;
 
-/// One word of the ledger while a write on it is in flight. Plain, and no ticket that can be taken: this is
-/// stored and loaded for each write.
+/// One word of the ledger while a write on it is in flight. It is plain data and not a ticket to be taken,
+/// because it is stored and loaded for each write.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WriteSlot {
     pub(super) slot: u64,
-    /// 0 if there is no ledger.
+    /// Version of the write; 0 if there is no ledger.
     pub(super) version: u32,
     pub(super) kind: WriteKind,
     pub(super) noted: Option<Noted>,
 }
 
-/// The words of the ledger that writes in flight are about; a buffer to use again.
+/// Words of the ledger that writes in flight are about; a reusable buffer.
 #[derive(Debug, Default)]
 pub struct WriteSlots {
-    /// The only one of most writes: not behind a pointer, which would be waited for.
+    /// First word, the only one of most writes. It is not behind a pointer, whose load would be waited for.
     pub(super) first: Option<WriteSlot>,
     pub(super) others: Vec<WriteSlot>,
 }
 
 impl WriteSlots {
-    /// Forgets them.
+    /// Removes all words.
     #[inline]
     pub fn clear(&mut self) {
         self.first = None;
         self.others.clear();
     }
 
-    /// How many there are.
+    /// Returns the number of words.
     #[inline]
     #[must_use]
     pub fn count(&self) -> usize {
         usize::from(self.first.is_some()) + self.others.len()
     }
 
-    /// The version to write to the word of this number; 0 if there is no ledger.
+    /// Returns the version to write to the word of this number; 0 if there is no ledger.
     #[inline]
     #[must_use]
     pub fn version(&self, number: usize) -> u32 {
@@ -58,20 +58,21 @@ impl WriteSlots {
     }
 }
 
-/// The words of the ledger that a read in flight is about; a buffer to use again.
+/// Words of the ledger that a read in flight is about; a reusable buffer.
 #[derive(Debug, Default)]
 pub struct ReadTickets {
-    /// The first of the words, one after the other.
+    /// Slot of the first word; the others follow it.
     pub(super) slot: u64,
-    /// Of the first word, the only one of most records: not behind a pointer, which would be waited for.
+    /// Ticket of the first word, the only one of most records. It is not behind a pointer, whose load would
+    /// be waited for.
     pub(super) first: Option<ReadTicket>,
-    /// Of those after it, where each field has a word of its own.
+    /// Tickets of the words after it, where each field has a word of its own.
     pub(super) others: Vec<Option<ReadTicket>>,
     pub(super) noted: Option<Noted>,
 }
 
 impl ReadTickets {
-    /// How many words there are; none if the read is not to be judged by the ledger.
+    /// Returns the number of words; 0 if the ledger is not to judge the read.
     #[inline]
     pub(super) fn count(&self) -> usize {
         if self.first.is_some() { 1 + self.others.len() } else { 0 }
@@ -82,7 +83,7 @@ impl ReadTickets {
         self.first.is_none() && self.others.iter().all(Option::is_none)
     }
 
-    /// The word of a field, and its ticket: each is taken once.
+    /// Takes the slot of a field's word, and its ticket; `None` if it was taken before, or there is none.
     #[inline(always)]
     pub(super) fn take(&mut self, field: usize) -> Option<(u64, ReadTicket)> {
         let ticket = match field {

@@ -1,4 +1,5 @@
-//! Rows of scans: their order, their stamps, and, as far as the clock allows without a ticket, their versions.
+//! Checks rows of scans: their order, their stamps, and their versions as far as the clock allows it without a
+//! ticket.
 
 use super::{AnsweredRead, Bounds, Examiner};
 use crate::store::Rows;
@@ -34,7 +35,7 @@ impl Examiner {
         }
     }
 
-    /// Fields that are written apart are of versions of their own.
+    /// Judges each field of a row by its own version, where fields are written apart.
     #[inline]
     fn judge_row_of_fields(&mut self, row: &AnsweredRead<'_>, value: &[u8]) {
         let fields = self.by.dataset.fields;

@@ -1,13 +1,13 @@
-//! What a read showed, as the ledger is asked about it.
+//! Result of a read, as the ledger is asked about it.
 
 use crate::verify::stamp::SeenStamp;
 
-/// What a read showed of one word of the ledger.
+/// Content that a read showed of one word of the ledger.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sight {
     Absent,
     Value(SeenStamp),
-    /// Its stamp is wrong; noted already.
+    /// A value whose stamp is wrong; it is noted already.
     Unreadable,
 }
 

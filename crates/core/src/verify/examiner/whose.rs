@@ -1,5 +1,5 @@
-//! Whose a record is: where the ledger has it, in which session it is written, and whether it is judged here or by what
-//! its owner tells.
+//! Ownership of records, as the examiner needs it: which slot of the ledger a record has, in which session it is
+//! written, and whether it is judged here or by the floors of its owner.
 
 use super::sight::Sight;
 use super::{AnsweredRead, Examiner};
@@ -22,7 +22,7 @@ impl Examiner {
         }
     }
 
-    /// Session in which this process writes `record`.
+    /// Returns the session in which this process writes `record`.
     #[inline]
     pub(super) fn session(&self, record: u64) -> u32 {
         self.by.ownership.session(record, self.by.dataset.session)
@@ -40,7 +40,8 @@ impl Examiner {
         of_part && self.by.ownership.owns(record)
     }
 
-    /// What a read showed of a word that the ledger here does not judge.
+    /// Takes what a read showed of a word that this process's ledger does not judge: leaves it to the floors, or counts
+    /// it as judged by its stamp only.
     #[inline]
     pub(super) fn see_without_ticket(&mut self, read: &AnsweredRead<'_>, field: u16, sight: Sight) {
         let seen = match sight {

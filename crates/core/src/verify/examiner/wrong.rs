@@ -1,4 +1,5 @@
-//! Values whose bytes are wrong by themselves, whatever the ledger says; and how far behind stale ones are.
+//! Notes values whose bytes are wrong by themselves, whatever the ledger says; and how far behind stale
+//! ones are.
 
 use super::{AnsweredRead, Bounds, Examiner};
 use crate::verify::anomaly::AnomalyKind;
@@ -27,7 +28,7 @@ impl Examiner {
         None
     }
 
-    /// A read was stale: how far behind it was.
+    /// Notes how far behind a stale read was.
     #[cold]
     pub(super) fn note_behind(&mut self, version: Option<u32>, earlier: bool, bounds: Bounds) {
         let behind = &mut self.behind;

@@ -37,8 +37,9 @@ fn told(acks: &[(u32, Nanos)], until: Nanos) -> Acks {
     Acks { acks, until, incomplete_until: 0 }
 }
 
-/// A read of `seen` sent at `sent`, where the record has floor 3 from the begin, 5 since it was acknowledged at 100 ms, which
-/// was heard at 150 ms, and all up to 500 ms is told; clocks differ by 1 ms at most. Judged, left open and stale reads.
+/// Judges a read of `seen` sent at `sent`, and returns the number of judged, left open and stale reads. The record has
+/// floor 3 from the begin, and 5 since an acknowledgement at 100 ms, which was heard at 150 ms. All up to 500 ms is
+/// told; clocks differ by 1 ms at most.
 fn judged(seen: Option<SeenStamp>, sent: Nanos, rules: FloorRules) -> [u64; 3] {
     let floors = Floors::new(rules);
     floors.hear_base(1, FloorRuns(vec![(100, 3)]));
@@ -142,7 +143,7 @@ fn a_read_waits_until_its_owner_has_told_all_up_to_it() {
     assert_eq!(floors.take().counts, ForeignReads { reads: 1, judged: 0 }, "overwritten before it");
 }
 
-/// What an owner tells of its slots is what readers find by the record's number.
+/// Floors that an owner tells by its slots are found by readers by the record's number.
 #[test]
 fn owners_tell_floors_that_readers_find() {
     for (fields_apart, words) in [(false, 1_u64), (true, 3)] {

@@ -9,22 +9,23 @@ use super::{Call, CallKind, Content, History, RecordHistory};
 use crate::measure::Nanos;
 use crate::verify::WriteEnd;
 
-/// A line to be.
+/// A line of the text to be written.
 struct Event {
     time: Nanos,
-    /// 0: an invocation. Of things at the same time, it is the first: they overlap.
+    /// Stage of the operation: 0 for its invocation, 1 for its completion. Of events at the same
+    /// time invocations come first, so that the operations overlap.
     stage: u8,
     operation: usize,
 }
 
-/// One operation, with what was there before the history told as a write of its own.
+/// One operation of the text. What was there before the history is an operation, too: a write.
 struct Operation {
     record: u64,
     call: Call,
 }
 
 impl History {
-    /// The history as text, in Jepsen's EDN.
+    /// Writes the history as text, in Jepsen's EDN.
     ///
     /// Times are ns since the history began. Processes are numbered so that each has one operation
     /// at a time, and none after one that came to no end. What a record held before is written by an
@@ -92,7 +93,7 @@ fn write_all(operations: &[Operation], events: &[Event]) -> String {
     text
 }
 
-/// A version of an earlier run is negative.
+/// Formats a content as a value of EDN; a version of an earlier run is negative.
 fn value(content: Content) -> String {
     match content {
         Content::Nothing => "nil".to_owned(),
@@ -101,7 +102,8 @@ fn value(content: Content) -> String {
     }
 }
 
-/// The record's operations, with times from 1 on, after those that made what was there before.
+/// Lists the record's operations: first, at time 0, writes of what was there before, then its calls
+/// with times from 1 on.
 fn operations(history: &RecordHistory) -> Vec<Operation> {
     let since = |moment: Nanos| match finite(moment) {
         Some(moment) => moment.saturating_sub(history.from) + 1,

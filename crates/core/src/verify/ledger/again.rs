@@ -1,11 +1,11 @@
 //! Slots of a store whose driver may apply a write again after it was answered.
 //!
 //! A version may then come back at any later time, so no write of this run ever takes another's
-//! place for good: every put sent may be current, for ever, and so may every delete. What is left
-//! to be seen: versions never sent; nothing where a put was acknowledged and no delete was ever
-//! sent; existing data after an acknowledged write. Writes may overlap freely, so the word has no
-//! write in flight and the side table is not used; a failed write counts as indeterminate, for the
-//! driver speaks of its last attempt only.
+//! place for good: every put sent may be current, for ever, and so may every delete. The ledger can
+//! still see three faults: versions never sent; nothing where a put was acknowledged and no delete
+//! was ever sent; existing data after an acknowledged write. Writes may overlap freely, so the word
+//! has no write in flight and the side table is not used; a failed write counts as indeterminate,
+//! for the driver speaks of its last attempt only.
 
 use std::sync::atomic::AtomicU64;
 
@@ -17,8 +17,9 @@ use crate::verify::judgement::{
     WriteEnd, WriteKind,
 };
 
-/// Pristine or found: no put acknowledged. Present: one was, and no delete begun. Deleted: one was
-/// begun, ever.
+/// Begins a write and returns its version. The base of the word says, of a slot of such a store:
+/// pristine or found: no put was acknowledged; present: one was, and no delete has begun; deleted:
+/// a delete has begun at some time.
 #[inline]
 pub(super) fn begin_write(slot: &AtomicU64, kind: WriteKind) -> u32 {
     loop {
@@ -71,7 +72,7 @@ pub(super) fn judge(
     }
 }
 
-/// What the slot must hold once nothing is in flight.
+/// Returns what the slot must hold once nothing is in flight.
 #[inline]
 pub(super) fn state(word: Word, rules: &Rules) -> SlotState {
     let may_vanish = rules.may_forget || rules.expiry.is_some();

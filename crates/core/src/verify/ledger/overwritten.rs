@@ -1,14 +1,14 @@
-//! When versions were replaced, for stores that say how stale a read may be (a cache in front of a
-//! store, above all). A version is then legal until that long after the first acknowledged write
-//! that took its place.
+//! Keeps the times at which versions were replaced, for stores that say how stale a read may be (a
+//! cache in front of a store, above all). A version is then legal until that long after the first
+//! acknowledged write that took its place.
 //!
-//! A slot's word or entry knows when its last write was acknowledged. Here is what it forgets: for
-//! each acknowledgement before the last one, the moment, and the version below which all had been
-//! replaced by then. A version was replaced at the earliest such moment; where none is kept, no
-//! later than the last acknowledgement. Both are upper bounds, so there is no false alarm; they are
-//! exact where writes do not overlap.
+//! A slot's word or entry knows when its last write was acknowledged. This table keeps what they
+//! forget: for each acknowledgement before the last one, the moment, and the version below which
+//! all had been replaced by then. A version was replaced at the earliest such moment; where none is
+//! kept, no later than the last acknowledgement. Both are upper bounds, so there is no false alarm;
+//! they are exact where writes do not overlap.
 //!
-//! What is older than the staleness is dropped, save the newest of it: by that one all that came
+//! Moments older than the staleness are dropped, save the newest of them: by that one all that came
 //! before was replaced too long ago. A slot that nobody has written for that long is dropped whole,
 //! for then its last acknowledgement tells as much.
 
@@ -20,10 +20,10 @@ use crate::measure::Nanos;
 use crate::verify::judgement::{Tick, Times};
 
 const SHARDS: u64 = 64;
-/// Slots of a shard before it is first looked through for old ones.
+/// Number of slots of a shard from which on it is looked through for old ones.
 const FEW: usize = 1024;
 
-/// A moment by which all versions below had been replaced.
+/// A moment by which all versions below a number had been replaced.
 #[derive(Clone, Copy, Debug)]
 struct Moment {
     below: u32,
@@ -32,23 +32,23 @@ struct Moment {
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// When it was last written.
+    /// Tick at which it was last written.
     written: Tick,
-    /// In the order of the acknowledgements.
+    /// Moments in the order of the acknowledgements.
     moments: Vec<Moment>,
 }
 
 #[derive(Debug)]
 struct Shard {
     slots: HashMap<u64, Slot>,
-    /// Look for old slots when there are so many.
+    /// Number of slots at which the shard is looked through for old ones.
     look_at: usize,
 }
 
-/// See the top of the file.
+/// Times at which versions were replaced (see the top of the file).
 #[derive(Debug)]
 pub(super) struct Overwritten {
-    /// How stale a read may be at most, ns.
+    /// Longest staleness that a read may have, ns.
     staleness: Nanos,
     shards: Vec<Mutex<Shard>>,
 }
@@ -59,8 +59,8 @@ impl Overwritten {
         Overwritten { staleness, shards: (0..SHARDS).map(|_| shard()).collect() }
     }
 
-    /// All versions of `slot` below `below` had been replaced at `at`, and now it is written again.
-    /// Nothing is kept if there are none.
+    /// Notes that all versions of `slot` below `below` had been replaced at `at`, while it is
+    /// written again at `now`. Nothing is kept if there are no such versions.
     #[inline]
     pub(super) fn note(&self, slot: u64, below: u32, at: Tick, now: Tick) {
         if below == 0 {
@@ -81,9 +81,9 @@ impl Overwritten {
         moments.drain(..kept.saturating_sub(1));
     }
 
-    /// Whether a read at those times may have found `version` (`None`: any) that an acknowledged
-    /// write had replaced; `behind` is at least how long the last acknowledgement was ago, `None`
-    /// if that was just before.
+    /// Returns true if a read at those times may have found `version` (`None`: any), which an
+    /// acknowledged write had replaced. `behind` is a lower bound of the time since the last
+    /// acknowledgement, `None` if that came just before.
     #[inline]
     pub(super) fn allows(
         &self,
@@ -109,7 +109,7 @@ impl Overwritten {
         false
     }
 
-    /// Slots that something is kept of.
+    /// Returns the number of slots of which something is kept.
     #[cfg(test)]
     pub(super) fn slots(&self) -> usize {
         let count = |shard: &Mutex<Shard>| shard.lock().unwrap().slots.len();

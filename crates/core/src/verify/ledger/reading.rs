@@ -1,5 +1,5 @@
-//! The ledger's reads: the ticket taken before one is sent, the verdict when it has ended, and what
-//! it tells of the slot.
+//! Reads of the ledger: the ticket taken before one is sent, the verdict when it has ended, and what the read tells of
+//! the slot.
 
 use std::sync::atomic::Ordering;
 
@@ -17,7 +17,7 @@ use crate::verify::stamp::WriterRun;
 #[must_use = "a read that never ends keeps versions in memory"]
 pub struct ReadTicket {
     word: Word,
-    /// Of the slot's entry when the read began, if the word says that it had one.
+    /// Clock of the slot's entry when the read began, if the word says that it had one.
     clock: u64,
 }
 
@@ -29,7 +29,7 @@ impl ReadTicket {
 }
 
 impl Ledger {
-    /// A read is about to be sent.
+    /// Begins a read that is about to be sent.
     #[inline]
     pub fn begin_read(&self, slot: u64) -> ReadTicket {
         let word = load(self.slots.word(slot));
@@ -40,7 +40,7 @@ impl Ledger {
         }
     }
 
-    /// The slot was in the side table just now.
+    /// Begins a read of a slot that was in the side table just now.
     #[cold]
     #[inline]
     fn begin_registered(&self, slot: u64) -> ReadTicket {
@@ -52,8 +52,8 @@ impl Ledger {
         ReadTicket { word, clock: registered }
     }
 
-    /// A read has found something: may it? `sent` is when it was sent, taken before
-    /// [`Ledger::begin_read`] or right after it; `answered` when the answer came.
+    /// Judges what a read has found. `sent` is when it was sent, taken before [`Ledger::begin_read`] or right after it;
+    /// `answered` when the answer came.
     #[inline(always)]
     pub fn end_read(
         &self,
@@ -69,7 +69,7 @@ impl Ledger {
         self.end_read_of_other(slot, ticket, read, sent, answered)
     }
 
-    /// The read found something else than what rested there.
+    /// Judges a read that found something else than what rested there.
     #[cold]
     #[inline]
     fn end_read_of_other(
@@ -89,9 +89,9 @@ impl Ledger {
         self.allow_stale(slot, read, judgement, times)
     }
 
-    /// The read found what was current, and nothing was in flight, when it was sent. Then it is legal
-    /// whatever has happened since, tells the ledger nothing new, and the word, which a busy cache may
-    /// have lost by now, need not be read again.
+    /// Returns true if the read found what was current when it was sent, while nothing was in flight. Then it is legal
+    /// whatever has happened since and tells the ledger nothing new. So the word, which a busy cache may have lost by
+    /// now, need not be read again.
     #[inline(always)]
     fn found_at_rest(&self, then: Word, read: Read) -> bool {
         let at_rest = match read {
@@ -102,8 +102,8 @@ impl Ledger {
         at_rest && self.rules.expiry.is_none() && !self.may_apply_again
     }
 
-    /// The read is the first of all requests about this record that has an answer, and found what was
-    /// there before the run: entered as found, and not judged, for nobody knows what was there.
+    /// Returns true if the read is the first answered one of all requests about this record, and found what was there
+    /// before the run. That is then entered as found, and the read is not judged, because nobody knows what was there.
     #[inline]
     fn found_first(&self, slot: u64, then: Word, read: Read) -> bool {
         let earlier = matches!(read, Read::Version { session: WriterRun::Earlier, .. });
@@ -119,7 +119,7 @@ impl Ledger {
         Times { sent, answered, staleness: self.staleness.load(Ordering::Relaxed) }
     }
 
-    /// The verdict of a store that is never stale.
+    /// Judges a read as of a store that is never stale.
     #[inline]
     fn judge_ticket(&self, slot: u64, ticket: ReadTicket, read: Read, times: Times) -> Judgement {
         let cell = self.slots.word(slot);
@@ -185,7 +185,8 @@ impl Ledger {
         if allowed { Judgement::LegalStale } else { judgement }
     }
 
-    /// The slot is not in the side table; `None`: it has changed, try again.
+    /// Judges a read of a slot that is not in the side table. `None` asks the caller to try again, because the slot has
+    /// changed.
     #[inline]
     fn end_plain(
         &self,
@@ -202,7 +203,7 @@ impl Ledger {
         (next == last || replace(cell, last, next)).then_some(judgement)
     }
 
-    /// What the word becomes by what a read has told.
+    /// Returns the word as it is after what a read has told.
     #[inline]
     fn told(&self, found: Found, judgement: Judgement, snapshot: &Snapshot<'_>) -> Word {
         let last = snapshot.last;
@@ -225,7 +226,8 @@ impl Ledger {
         }
     }
 
-    /// The slot came to the side table after the read was sent; `None`: it has left, try again.
+    /// Judges a read of a slot that came to the side table after the read was sent. `None` asks the caller to try
+    /// again, because the slot has left the table.
     #[inline]
     fn end_in_entry(&self, slot: u64, then: Word, read: Read, times: Times) -> Option<Judgement> {
         let (mut shard, last) = self.lock(slot);
@@ -250,7 +252,8 @@ impl Ledger {
         Some(judgement)
     }
 
-    /// The read began when the slot was in the side table, and so it still is, unless it was lost.
+    /// Judges a read that began when the slot was in the side table. There it still is, unless the ledger lost track of
+    /// it.
     #[inline]
     fn end_registered(
         &self,
@@ -279,8 +282,8 @@ impl Ledger {
         judgement
     }
 
-    /// Enters what a legal read has told into the slot's entry. `deletes`: which deletes it may
-    /// have found, and whether the entry keeps all of them.
+    /// Enters into the slot's entry what a legal read has told. `deletes` says which deletes it may have found, and
+    /// whether the entry keeps all of them.
     #[inline]
     fn observe(
         &self,
@@ -308,7 +311,7 @@ impl Ledger {
         }
     }
 
-    /// A read has failed, or its answer is not looked at.
+    /// Gives back the ticket of a read that has failed, or whose answer is not looked at.
     #[inline]
     pub fn abandon_read(&self, slot: u64, ticket: ReadTicket) {
         if self.may_apply_again || !ticket.word.is_overlapped() {
@@ -372,7 +375,7 @@ impl Ledger {
         Snapshot { then, last, now, existing_data, deletes }
     }
 
-    /// Of an unknown slot only this is known: which versions were sent.
+    /// Judges a read of an unknown slot, of which the ledger knows only which versions were sent.
     #[inline]
     fn judge_unknown(&self, slot: u64, read: Read, last: Word) -> Judgement {
         let (next, existing_data) = (last.issued() + 1, self.rules_of(slot).existing_data);

@@ -16,9 +16,9 @@ const LARGE_PAGE: usize = 2 << 20;
 pub(in crate::verify) struct Slots {
     memory: NonNull<u8>,
     layout: Layout,
-    /// Where in the memory the words begin: with a large page, if there are enough to fill one. Beside an
+    /// Begin of the words in the memory: at a large page, if there are enough words to fill one. Beside an
     /// engine that misses the caches, too, a get costs 5 % less than with words that begin anywhere (LMDB,
-    /// a million records, 6 pairs); of the loop alone it makes no difference.
+    /// a million records, 6 pairs); for the loop alone it makes no difference.
     words: NonNull<AtomicU64>,
     count: usize,
 }
@@ -29,7 +29,7 @@ unsafe impl Send for Slots {}
 unsafe impl Sync for Slots {}
 
 impl Slots {
-    /// Slots most of which will be touched.
+    /// Allocates slots most of which will be touched.
     pub(in crate::verify) fn new(count: u64) -> Result<Slots, LedgerError> {
         let slots = Slots::sparse(count)?;
         let bytes = slots.count * size_of::<AtomicU64>();
@@ -39,7 +39,8 @@ impl Slots {
         Ok(slots)
     }
 
-    /// Slots few of which will be touched: in small pages, each taken when one of its slots is.
+    /// Allocates slots few of which will be touched: in small pages, each taken from the system when one
+    /// of its slots is touched.
     pub(in crate::verify) fn sparse(count: u64) -> Result<Slots, LedgerError> {
         let too_large = || LedgerError::TooLarge {
             slots: count,
@@ -105,15 +106,15 @@ impl Drop for Slots {
     }
 }
 
-/// Of a ledger of some megabytes, the processor's table of translations holds few addresses, and
-/// even a prefetch waits for the walk that finds one. Pages of 2 MiB need 512 times fewer entries. A
-/// system that declines leaves the small ones.
+/// Asks the system for large pages. The processor's table of translations (TLB) holds few of the addresses
+/// of a ledger of some megabytes, and even a prefetch waits for the walk that finds one. Pages of 2 MiB
+/// need 512 times fewer entries. A system that declines leaves the small ones.
 fn ask_for_large_pages(memory: *mut u8, bytes: usize) {
     // SAFETY: the range lies in memory that was just allocated, and the advice changes nothing in it.
     unsafe { libc::madvise(memory.cast(), bytes, libc::MADV_HUGEPAGE) };
 }
 
-/// Bytes of memory and swap that this machine has.
+/// Returns the bytes of memory and swap that this machine has.
 fn machine_memory() -> u64 {
     let info = rustix::system::sysinfo();
     // The width of these fields differs between targets.

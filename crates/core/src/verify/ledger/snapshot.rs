@@ -1,12 +1,12 @@
-//! What a read is judged by: the slot's word when the read was sent, and what is known of the slot
-//! when its answer came.
+//! Snapshots by which reads are judged: the slot's word when the read was sent, and what is known
+//! of the slot when its answer came.
 
 use super::word::{Base, Flight, Word};
 use crate::measure::Nanos;
 use crate::verify::judgement::{Expiry, Past, Tick, VersionStatus, WriteKind};
 use crate::verify::overlap::Entry;
 
-/// What is known of a slot when a read ends.
+/// Knowledge of a slot when a read ends.
 #[derive(Clone, Copy)]
 pub(in crate::verify) enum Now<'a> {
     Word(Word),
@@ -21,12 +21,13 @@ pub(in crate::verify) struct Snapshot<'a> {
     pub(in crate::verify) last: Word,
     pub(in crate::verify) now: Now<'a>,
     pub(in crate::verify) existing_data: bool,
-    /// Some delete has begun in some slot of the ledger.
+    /// True if some delete has begun in some slot of the ledger.
     pub(in crate::verify) deletes: bool,
 }
 
 impl Snapshot<'_> {
-    /// Exactly one delete can explain that the read found nothing, and it is in flight.
+    /// Returns true if exactly one delete can explain that the read found nothing, and it is in
+    /// flight.
     #[inline]
     pub(in crate::verify) fn only_delete_in_flight(&self) -> bool {
         let (then, last) = (self.then, self.last);

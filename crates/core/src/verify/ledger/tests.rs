@@ -292,7 +292,8 @@ fn existing_data_is_checked_by_its_stamp_until_it_is_found() {
     assert_eq!(kind(bench.read(earlier())), RESURRECTED);
 }
 
-/// What a lost process had sent may arrive at any time; what this one wrote since is judged as ever.
+/// Writes of a lost process may arrive at any time; values that this one wrote since are judged as
+/// ever.
 #[test]
 fn what_was_taken_over_from_a_lost_process_is_existing_data_and_none_of_its_writes_is_wrong() {
     let taken = |from, deletes| {

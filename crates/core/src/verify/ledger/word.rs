@@ -1,5 +1,5 @@
-//! The eight bytes that a slot takes while its writes do not overlap, and what one reading of them
-//! says about a read that is sent next.
+//! The word of a slot: the eight bytes that it takes while its writes do not overlap, and what they
+//! say about a read that is sent next.
 //!
 //! From the top: versions issued so far (28 bits) | gap: versions just below that surely failed (3)
 //! | tick of the last acknowledgement (28) | state (5: flight × 4 + base). Zero is a slot that was
@@ -15,15 +15,15 @@ const ISSUED_AT: u32 = GAP_AT + GAP_BITS;
 const OVERLAPPED: u64 = 30;
 const UNKNOWN: u64 = 31;
 
-/// Most versions of a slot.
+/// Highest number of versions of a slot.
 pub(in crate::verify) const MOST_VERSIONS: u32 = (1 << (64 - ISSUED_AT)) - 1;
-/// Most failed versions in a row that a word remembers.
+/// Highest number of failed versions in a row that a word remembers.
 pub(in crate::verify) const MOST_GAP: u32 = (1 << GAP_BITS) - 1;
 
-/// What is current but for the write in flight.
+/// Content that is current if the write in flight is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::verify) enum Base {
-    /// What was there before the run: nothing, or, with existing data, nobody knows.
+    /// State before the run: nothing, or, with existing data, what nobody knows.
     Pristine = 0,
     /// Existing data that a read has found.
     Found = 1,
@@ -33,7 +33,7 @@ pub(in crate::verify) enum Base {
     Deleted = 3,
 }
 
-/// The write in flight. Observed: a read has found what it did, under a linearizable store.
+/// Write in flight. It is observed if a read of a linearizable store has found what it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::verify) enum Flight {
     None = 0,
@@ -43,12 +43,12 @@ pub(in crate::verify) enum Flight {
     DeleteObserved = 4,
 }
 
-/// A slot's state; see the top of the file.
+/// State of a slot (see the top of the file).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::verify) struct Word(pub(in crate::verify) u64);
 
 impl Word {
-    /// No request about this slot has told anything yet.
+    /// Word of a slot about which no request has told anything yet.
     pub(in crate::verify) const UNTOUCHED: Word = Word(0);
 
     #[inline]
@@ -71,7 +71,7 @@ impl Word {
         Word(u64::from(issued) << ISSUED_AT | UNKNOWN)
     }
 
-    /// Highest version sent so far.
+    /// Returns the highest version sent so far.
     #[inline]
     pub(in crate::verify) fn issued(self) -> u32 {
         (self.0 >> ISSUED_AT) as u32
@@ -102,7 +102,8 @@ impl Word {
         self.state() == UNKNOWN
     }
 
-    /// Neither in the side table nor lost track of: what follows holds for such words only.
+    /// Returns true if the slot is neither in the side table nor lost track of. The methods below
+    /// hold for such words only.
     #[inline]
     pub(in crate::verify) fn is_plain(self) -> bool {
         self.state() < OVERLAPPED
@@ -149,7 +150,7 @@ impl Word {
         matches!(self.flight(), Flight::PutObserved | Flight::DeleteObserved)
     }
 
-    /// The kind of the write in flight, if there is one.
+    /// Returns the kind of the write in flight, if there is one.
     #[inline]
     pub(in crate::verify) fn flight_kind(self) -> Option<WriteKind> {
         match self.flight() {
@@ -159,13 +160,14 @@ impl Word {
         }
     }
 
-    /// One more version, nothing else changed; the counter stops at its end.
+    /// Returns the word with one more version, nothing else changed. The counter stops at its end.
     #[inline]
     pub(in crate::verify) fn counted(self) -> Word {
         if self.issued() == MOST_VERSIONS { self } else { Word(self.0 + (1 << ISSUED_AT)) }
     }
 
-    /// An idle slot in which a write begins; the caller has seen that versions are left.
+    /// Returns the word of an idle slot in which a write begins. The caller has seen that versions
+    /// are left.
     #[inline]
     pub(in crate::verify) fn begun(self, kind: WriteKind) -> Word {
         debug_assert!(
@@ -178,7 +180,7 @@ impl Word {
         })
     }
 
-    /// The write in flight is acknowledged.
+    /// Returns the word once the write in flight is acknowledged.
     #[inline]
     pub(in crate::verify) fn acknowledged(self, kind: WriteKind, tick: Tick) -> Word {
         let base = match kind {
@@ -188,8 +190,9 @@ impl Word {
         Word::new(self.issued(), 0, tick, base)
     }
 
-    /// The write in flight surely failed; `None` if the gap has no room for it. Before the first
-    /// acknowledged write every ended version has failed, and no gap is needed to tell.
+    /// Returns the word once the write in flight surely failed; `None` if the gap has no room for
+    /// it. Before the first acknowledged write every ended version has failed, and no gap is needed
+    /// to tell.
     #[inline]
     pub(in crate::verify) fn failed(self) -> Option<Word> {
         let idle = self.with_flight(Flight::None);
@@ -200,7 +203,7 @@ impl Word {
         }
     }
 
-    /// The write in flight was found by a read.
+    /// Returns the word once a read has found the write in flight.
     #[inline]
     pub(in crate::verify) fn seen(self) -> Word {
         match self.flight() {
@@ -210,7 +213,7 @@ impl Word {
         }
     }
 
-    /// Version of the last acknowledged write; 0 before the first.
+    /// Returns the version of the last acknowledged write; 0 before the first.
     #[inline]
     pub(in crate::verify) fn current(self) -> u32 {
         match self.base() {
@@ -219,25 +222,27 @@ impl Word {
         }
     }
 
-    /// A put of this version was acknowledged last, and nothing is in flight.
+    /// Returns true if the last acknowledged write is a put of this version, and nothing is in
+    /// flight.
     #[inline(always)]
     pub(in crate::verify) fn rests_at(self, version: u32) -> bool {
         self.state() == Base::Present as u64 && self.current() == version
     }
 
-    /// Existing data that a read has found, with no write since.
+    /// Returns true if a read has found existing data, and no write is in flight or was
+    /// acknowledged since.
     #[inline(always)]
     pub(in crate::verify) fn rests_as_found(self) -> bool {
         self.state() == Base::Found as u64
     }
 
-    /// Versions from here on had not ended when this word was read.
+    /// Returns the lowest version that had not ended when this word was read.
     #[inline]
     pub(in crate::verify) fn open(self) -> u32 {
         self.issued() + u32::from(!self.in_flight())
     }
 
-    /// What this word says of acknowledged writes alone, whatever reads have told.
+    /// Returns what this word says of acknowledged writes alone, whatever reads have told.
     #[inline]
     pub(in crate::verify) fn acknowledged_only(self) -> Word {
         let word = match self.flight() {
@@ -248,14 +253,14 @@ impl Word {
         if self.base() == Base::Found { word.with_base(Base::Pristine) } else { word }
     }
 
-    /// Versions from here on may be deletes that had not ended when this word was read: a put that
-    /// was in flight is none, whatever has become of it.
+    /// Returns the lowest version that may be a delete which had not ended when this word was read.
+    /// A put that was in flight is none, whatever has become of it.
     #[inline]
     pub(in crate::verify) fn deletes_from(self) -> u32 {
         self.open() + u32::from(self.flight_kind() == Some(WriteKind::Put))
     }
 
-    /// The word still remembers that `version` surely failed.
+    /// Returns true if the word still remembers that `version` surely failed.
     #[inline]
     pub(in crate::verify) fn remembers_failed(self, version: u32) -> bool {
         version > self.current() && version < self.open()
@@ -266,8 +271,8 @@ impl Word {
         self.base() == Base::Present || self.flight_kind() == Some(WriteKind::Put)
     }
 
-    /// A delete of version `from` or later has begun and not failed, as far as this word tells;
-    /// `None` if it no longer tells.
+    /// Returns true if a delete of version `from` or later has begun and not failed, as far as this
+    /// word tells; `None` if it no longer tells.
     #[inline]
     pub(in crate::verify) fn delete_since(self, from: u32) -> Option<bool> {
         if self.flight_kind() == Some(WriteKind::Delete) {
@@ -281,7 +286,7 @@ impl Word {
     }
 }
 
-/// What must be in a slot once nothing is in flight.
+/// Returns what must be in a slot once nothing is in flight.
 #[inline]
 pub(in crate::verify) fn state(word: Word, rules: &Rules) -> SlotState {
     let next = word.issued() + 1;

@@ -1,4 +1,5 @@
-//! Where entries live: shards under a lock each, bounded in number over all shards together.
+//! The side table's entries, in shards under a lock each. Their number is bounded over all shards
+//! together.
 
 use std::collections::HashMap;
 use std::collections::hash_map;
@@ -8,17 +9,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::Entry;
 
 const SHARDS: usize = 128;
-/// Empty entries kept for reuse in each shard, so that a steady load allocates nothing.
+/// Number of empty entries that each shard keeps for reuse, so that a steady load allocates
+/// nothing.
 const SPARES: usize = 16;
 
-/// All slots whose writes overlap or are indeterminate.
+/// Entries of all slots whose writes overlap or are indeterminate.
 pub(in crate::verify) struct Table {
     shards: Box<[Padded]>,
     held: AtomicUsize,
     capacity: usize,
 }
 
-/// Shards do not share cache lines.
+/// A shard, aligned so that no two share a cache line.
 #[derive(Default)]
 #[repr(align(128))]
 struct Padded(Mutex<Entries>);
@@ -36,7 +38,7 @@ impl Table {
         Table { shards, held: AtomicUsize::new(0), capacity }
     }
 
-    /// Entries now.
+    /// Returns the number of entries now.
     #[inline]
     pub(in crate::verify) fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
@@ -59,13 +61,13 @@ pub(in crate::verify) struct Shard<'a> {
 }
 
 impl Shard<'_> {
-    /// The entry of `slot`.
+    /// Returns the entry of `slot`.
     #[inline]
     pub(in crate::verify) fn get(&mut self, slot: u64) -> Option<&mut Entry> {
         self.entries.by_slot.get_mut(&slot)
     }
 
-    /// An empty entry for `slot`, which has none; `None` if the table is full.
+    /// Opens an empty entry for `slot`, which has none; `None` if the table is full.
     #[inline]
     pub(in crate::verify) fn open(&mut self, slot: u64) -> Option<&mut Entry> {
         let more = |held| (held < self.table.capacity).then_some(held + 1);

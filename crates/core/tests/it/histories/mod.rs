@@ -1,5 +1,5 @@
-//! Histories of a register to hold checkers against each other: of one that works, and the same
-//! with something changed in them; and the reading of histories from files.
+//! Histories of a register to compare checkers with each other: those of a register that works, the
+//! same with something changed in them, and histories read from files.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use kvdyno_core::verify::{Call, CallKind, Content, RecordHistory, WriteEnd};
 use kvdyno_core::workload::Random;
 
-/// When histories begin.
+/// Time at which histories begin, ns.
 pub const FROM: u64 = 100;
-/// What the register holds then.
+/// Version that the register holds then.
 const FIRST: u32 = 7;
 
 /// A request on its way.
@@ -20,9 +20,9 @@ struct Pending {
     applied: bool,
 }
 
-/// The history of a register that works: `clients` clients make `requests` requests, each of which
-/// takes effect at one instant; some writes are in doubt, and take effect then or later or never,
-/// or failed. Moments often coincide.
+/// Makes the history of a register that works: `clients` clients make `requests` requests, each of
+/// which takes effect at one instant; some writes are in doubt, and take effect then or later or
+/// never, or failed. Moments often coincide.
 pub fn correct(random: &mut Random, clients: usize, requests: usize) -> RecordHistory {
     let mut calls: Vec<Call> = Vec::new();
     let mut pending: Vec<Option<Pending>> = (0..clients).map(|_| None).collect();
@@ -88,13 +88,14 @@ pub fn correct(random: &mut Random, clients: usize, requests: usize) -> RecordHi
     history(calls)
 }
 
-/// The history of these calls on a register that holds a version from before.
+/// Returns the history of these calls on a register that holds a version from before.
 pub fn history(calls: Vec<Call>) -> RecordHistory {
     let first_version = FIRST + 1;
     RecordHistory { record: 0, from: FROM, first_version, settled: true, cut: None, calls }
 }
 
-/// Changes something: what a read found, when a request began or ended, or how.
+/// Changes one thing in a history: the content that a read found, the begin or end of a request, or
+/// its outcome.
 pub fn mutate(random: &mut Random, history: &mut RecordHistory) {
     let versions = history.calls.len() as u64 + 2;
     let index = random.below(history.calls.len() as u64) as usize;
@@ -120,8 +121,8 @@ pub fn mutate(random: &mut Random, history: &mut RecordHistory) {
     history.calls.sort_by_key(|call| (call.begun, call.ended));
 }
 
-/// The histories in a file as kvdyno exports it (see [`kvdyno_core::verify::History::edn`]), one for
-/// each record.
+/// Reads the histories of a file as kvdyno exports it (see [`kvdyno_core::verify::History::edn`]),
+/// one for each record.
 pub fn recorded(name: &str) -> Vec<RecordHistory> {
     let path = format!("{}/tests/it/histories/{name}.edn", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));

@@ -1,4 +1,4 @@
-//! When a phase ends, and what becomes of what ends later.
+//! Ends of phases, and operations that end later.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -16,7 +16,8 @@ fn span_ms(measure: &PhaseMeasure) -> f64 {
     (measure.end - measure.start) as f64 / MS as f64
 }
 
-/// The intervals cover the phase from its begin to its end, each a tenth of a second but the last.
+/// Asserts that the intervals cover the phase from its begin to its end, each a tenth of a second
+/// but the last.
 fn covered(measure: &PhaseMeasure, seen: &Seen) {
     let mut at = measure.start;
     for &(start, end, _) in &seen.lengths {

@@ -16,8 +16,8 @@ const MIX: [(Kind, u16); 7] = [
     (Kind::Update, 200),
 ];
 
-/// A store that has forgotten half of what it had, and what gets said to that. One client, so that
-/// nothing is early and what was put is there.
+/// Runs a phase against a store that has forgotten half of its records. There is one client, so that
+/// no read is early and all that was put is there.
 fn forgotten(may_forget: bool, threading: Threading, plan: PhasePlan) -> PhaseMeasure {
     let bench = Bench::loaded(threading, Behaviour { may_forget, ..Behaviour::default() });
     bench.store.0.forget();
@@ -65,7 +65,7 @@ fn every_kind_of_get_has_its_hits_and_misses_apart() {
     }
 }
 
-/// The ledger's sum agrees with what was answered, whatever the store promises.
+/// The ledger's sum agrees with the answers, whatever the store promises.
 #[test]
 fn misses_are_those_that_the_ledger_expects_to_be_hits() {
     for may_forget in [true, false] {

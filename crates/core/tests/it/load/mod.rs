@@ -46,9 +46,9 @@ struct Bench {
 
 #[derive(Default)]
 struct Seen {
-    /// Offered, started, completed.
+    /// Offered, started and completed operations of each interval.
     intervals: Vec<(u64, u64, u64)>,
-    /// Begin and end, ns, and those of its operations that ended later.
+    /// Begin and end of each interval, ns, and the number of its operations that ended later.
     lengths: Vec<(u64, u64, u64)>,
 }
 
@@ -102,7 +102,7 @@ impl Bench {
         Bench { store, context }
     }
 
-    /// The store as what carries load takes it.
+    /// Returns the store in the form that the load takes.
     fn any_store(&self) -> Arc<dyn AnyStore> {
         Arc::<Shared>::clone(&self.store)
     }
@@ -216,7 +216,7 @@ fn errors_are_counted_exactly_over_all_threads() {
     assert_eq!(histogram.len(), failed);
 }
 
-/// What a driver says that sends requests again is true of its last attempt only.
+/// A driver that sends requests again speaks of its last attempt only.
 #[test]
 fn with_a_driver_that_retries_no_write_has_surely_failed() {
     for retries in [false, true] {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What one of two processes has: the same store, and a ledger that is dense over its own records.
+/// Bench of one of two processes: the same store, and a ledger that is dense over its own records.
 fn owner(bench: &Bench, index: u32) -> Bench {
     owner_of(bench, index, 2)
 }
@@ -29,7 +29,7 @@ fn owner_of(bench: &Bench, index: u32, count: u32) -> Bench {
     Bench { store: Arc::clone(&bench.store), context }
 }
 
-/// Both at once.
+/// Runs both at once.
 fn together(owners: &[Bench; 2], plan: &PhasePlan) -> [PhaseMeasure; 2] {
     std::thread::scope(|scope| {
         let threads = owners.each_ref().map(|owner| scope.spawn(|| owner.run(plan.clone()).0));
@@ -83,8 +83,8 @@ fn two_owners_carry_one_load_and_every_read_is_judged() {
     }
 }
 
-/// One of three is lost: the others carry out together what one process would, and nothing that the lost one wrote is wrong
-/// to them, written over or not. What they write themselves is judged, whosever record it was.
+/// One of three is lost. The others together carry out what one process would, and no value that the lost one wrote is
+/// wrong to them, written over or not. Values that they write themselves are judged, in records of any owner.
 #[test]
 fn two_of_three_owners_take_over_the_records_of_the_third() {
     for threading in [Threading::InProcess, Threading::Networked] {

@@ -1,4 +1,4 @@
-//! What waiting may cost, and a client that is given no processor.
+//! Cost of waiting, and a client that is given no processor.
 
 use std::sync::atomic::AtomicBool;
 
@@ -8,7 +8,7 @@ use kvdyno_core::verdict::{Evidence, Reason, judge_phase};
 
 use super::*;
 
-/// One client, 200 requests a second for half a second: it waits nearly all the time.
+/// Runs one client with 200 requests a second for half a second: it waits nearly all the time.
 fn waits(threading: Threading, pace: Pacing) -> WorkerUse {
     let mut bench = Bench::loaded(threading, Behaviour::default());
     bench.context.options.pace = pace;
@@ -81,7 +81,8 @@ fn a_client_that_is_starved_is_told_to_be_the_limit() {
     assert!(used.cpu < used.wall * 6 / 10, "by its own time alone it looks idle: {used:?}");
 }
 
-/// Hears of the begin when that is over for a while, as an agent does whose connection stood still.
+/// Observer that hears of the begin only when it is past for a while, as an agent does whose
+/// connection stood still.
 struct HearsLate;
 
 impl Observer for HearsLate {

@@ -1,12 +1,12 @@
-//! What becomes of records whose reads were wrong or not answered: each of them is counted, however many there
-//! are, and whatever keeps kvdyno from reading them again.
+//! Records whose reads were wrong or not answered: each of them is counted, however many there are, and
+//! whatever keeps kvdyno from reading them again.
 
 use kvdyno_core::measure::OldRecords;
 use kvdyno_core::verify::{ANOMALIES_KEPT, AnomalyKind, RIGHT_AGAIN};
 
 use super::*;
 
-/// Every record inserted once, and every record read once, by `clients`.
+/// Plans of two passes by `clients`: every record inserted once, and every record read once.
 fn passes(records: u64, clients: u32) -> [PhasePlan; 2] {
     let mut insert = group(&[(Kind::Insert, 1_000)], clients);
     (insert.requests, insert.records, insert.insert_first) = (Some(records), 0, 0);
@@ -17,7 +17,7 @@ fn passes(records: u64, clients: u32) -> [PhasePlan; 2] {
     [PhasePlan { index: 0, ..insert }, PhasePlan { load: true, ..read }]
 }
 
-/// Counts what it is told of the load and of the passes after it.
+/// Observer that counts what it is told of the load and of the passes after it.
 #[derive(Default)]
 struct Counted {
     completed: u64,
@@ -36,8 +36,8 @@ impl Observer for Counted {
     }
 }
 
-/// What was measured, and how many records a pass went over that progress was told of. `then` is done as
-/// soon as the clients are.
+/// Runs a phase, and calls `then` as soon as the clients are done. Returns the measurement, and the number of
+/// records in the largest pass whose progress was told.
 fn run_and_then(bench: &Bench, plan: PhasePlan, mut then: impl FnMut()) -> (PhaseMeasure, u64) {
     let job = Arc::new(Job::new(plan, bench.context.clone()).unwrap());
     let mut observer = Counted::default();

@@ -16,23 +16,25 @@ use kvdyno_core::store::{
     ThreadingOf, Work,
 };
 
-/// What the store does beside storing.
+/// Behaviour of the store beside storing.
 #[derive(Debug, Default)]
 pub struct Behaviour {
-    /// All requests that begin in [stall_from, stall_until) wait until its end. On kvdyno's clock.
+    /// Begin of a stall, ns on kvdyno's clock: all requests that begin in [stall_from, stall_until)
+    /// wait until its end.
     pub stall_from: AtomicU64,
     pub stall_until: AtomicU64,
-    /// One in this many requests fails; 0: none.
+    /// One in this many requests fails; 0 for none.
     pub fail_one_in: u64,
-    /// It says of itself that it may forget records.
+    /// True if the store says of itself that it may forget records.
     pub may_forget: bool,
-    /// The server is gone: every request is refused.
+    /// Time from which on the server is gone, so that every request is refused.
     pub gone_from: AtomicU64,
-    /// Puts are acknowledged and not stored.
+    /// True if puts are acknowledged and not stored.
     pub forgets: AtomicBool,
-    /// Records that are there are not found.
+    /// True if records that are there are not found.
     pub hides: AtomicBool,
-    /// The user stops the run when so many requests have come, and all that come then wait for 300 ms.
+    /// Number of requests after which the user stops the run; all requests that come then wait for 300
+    /// ms.
     pub stopped_at: Mutex<Option<(u64, Arc<Interrupt>)>>,
 }
 
@@ -58,7 +60,7 @@ impl MapStore {
         &self.shards[sum % self.shards.len()]
     }
 
-    /// Takes away about half of the records.
+    /// Removes about half of the records.
     pub fn forget(&self) {
         self.shards.iter().step_by(2).for_each(|shard| shard.lock().unwrap().clear());
     }
@@ -100,7 +102,7 @@ impl MapStore {
     }
 }
 
-/// A handle, so that the test keeps one of its own.
+/// Handle of the store, so that the test keeps one of its own.
 pub struct Shared(pub Arc<MapStore>);
 
 impl Store for Shared {
@@ -132,7 +134,7 @@ impl Store for Shared {
         Ok(Connection { clients, transport: NoTransport })
     }
 
-    /// Requests since this was last asked.
+    /// Returns the number of requests since the last call.
     async fn figures(&self) -> Vec<Figure> {
         let requests = self.0.requests.load(Ordering::Relaxed);
         let value = (requests - self.0.told.swap(requests, Ordering::Relaxed)) as f64;

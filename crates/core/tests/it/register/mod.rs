@@ -1,5 +1,5 @@
-//! What the ledger tests share: a random source, and the definition applied directly to a kept
-//! history, without any of the ledger's economy.
+//! Shared parts of the ledger's tests: a random source, and the definition applied directly to a
+//! kept history, without any of the ledger's economy.
 
 #![allow(dead_code)] // Each test file uses its part.
 
@@ -32,20 +32,21 @@ pub fn earlier() -> Read {
     Read::Version { version: 9, session: WriterRun::Earlier }
 }
 
-/// One write of the history. Number 0: what was there before, as a put and as a delete.
+/// One write of the history. Number 0 stands for the state before it, as a put and as a delete.
 #[derive(Clone, Debug)]
 pub struct Write {
     pub number: u32,
     pub kind: WriteKind,
     pub begin: u64,
-    /// `None`: in flight or indeterminate.
+    /// Tick at which it ended; `None` if it is in flight or indeterminate.
     pub end: Option<u64>,
     pub outcome: Option<WriteEnd>,
-    /// A read has shown that it took effect.
+    /// True if a read has shown that it took effect.
     pub observed: bool,
 }
 
-/// Something that takes the place of all that ended before it began, once it has ended.
+/// Write, or read that tells something, which takes the place of all that ended before it began,
+/// once it has ended.
 #[derive(Clone, Debug)]
 struct Superseder {
     begin: u64,
@@ -63,7 +64,7 @@ pub struct Reference {
     superseders: Vec<Superseder>,
     clock: u64,
     pub issued: u32,
-    /// A write was read, and then said to have failed.
+    /// True if a write was read, and then said to have failed.
     pub contradicted: bool,
 }
 
@@ -92,7 +93,8 @@ impl Reference {
         }
     }
 
-    /// Even numbers are events; a snapshot is the odd number after the last.
+    /// Advances the clock by one event. Even numbers are events; a snapshot is the odd number after
+    /// the last one.
     fn tick(&mut self) -> u64 {
         self.clock += 2;
         self.clock
@@ -126,7 +128,8 @@ impl Reference {
         self.clock + 1
     }
 
-    /// The definition: an acknowledged write began after its end, and ended before the snapshot.
+    /// Returns true if an acknowledged write began after this one's end, and ended before the
+    /// snapshot: the definition.
     fn superseded(&self, write: &Write, snapshot: u64) -> bool {
         let Some(end) = write.end else { return false };
         self.superseders
@@ -142,7 +145,7 @@ impl Reference {
         self.writes.iter().any(|w| w.number == 0 && w.kind == kind && self.legal(w, snapshot))
     }
 
-    /// What the ledger should answer; `behind` is left out.
+    /// Returns what the ledger should answer; `behind` is left out.
     pub fn judge(&self, read: Read, snapshot: u64) -> Judgement {
         let blank = self.existing(WriteKind::Delete, snapshot);
         let there = self.existing(WriteKind::Put, snapshot);

@@ -8,24 +8,24 @@ use std::fmt::Write as _;
 use kvdyno_core::suite::{Overrides, Suite};
 use kvdyno_core::workload::{Kind, Part, Workload};
 
-/// Operations of each case.
+/// Number of operations of each case.
 pub const OPERATIONS: u64 = 1_000_000;
-/// Records of the hottest list.
+/// Number of records in the list of the hottest.
 pub const HOTTEST: usize = 30;
-/// Records of which the order is compared where not all are.
+/// Number of records whose order is compared, where not all are.
 pub const RANKED: usize = 100;
 
 /// A workload file in short.
 pub struct Case {
     pub name: String,
-    /// Its lines; keys are ordered, so that Java's can be read.
+    /// Lines of the file; keys are ordered, so that Java's can be read.
     pub text: String,
-    /// What is hot moves as records are inserted: ages are compared instead of records.
+    /// True if the hot records change as records are inserted: ages are then compared instead of records.
     pub by_age: bool,
     pub records: u64,
 }
 
-/// Each distribution at three sizes.
+/// Returns the cases of each distribution at three sizes.
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     // The number of YCSB's inserts is random, which of few records would move the ages of all.
@@ -53,7 +53,7 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// Zipfian lengths of scans and fields.
+/// Returns the case of zipfian lengths of scans and fields.
 pub fn lengths() -> Case {
     let text = format!(
         "recordcount=1000\noperationcount={OPERATIONS}\nreadproportion=0\nupdateproportion=0\n\
@@ -64,12 +64,12 @@ pub fn lengths() -> Case {
     Case { name: "lengths".to_owned(), text, by_age: false, records: 1_000 }
 }
 
-/// What was asked for, counted from 0.
+/// Counts of the operations; indexes begin with 0.
 #[derive(Default)]
 pub struct Counts {
     /// Reads and scans by record.
     pub records: Vec<u64>,
-    /// The same by how many records are newer.
+    /// Reads and scans by the number of newer records.
     pub ages: Vec<u64>,
     /// Scans by length.
     pub scans: Vec<u64>,
@@ -78,7 +78,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What the case is compared by: of records, those that were there at the start; of ages, as many.
+    /// Returns the counts by which the case is compared: of records, those that were there at the start; of
+    /// ages, as many.
     pub fn compared(&self, case: &Case) -> Vec<u64> {
         let mut compared = if case.by_age { self.ages.clone() } else { self.records.clone() };
         compared.resize(case.records as usize, 0);
@@ -94,7 +95,7 @@ fn count(counts: &mut Vec<u64>, at: u64) {
     counts[at] += 1;
 }
 
-/// What kvdyno draws for a file.
+/// Counts of kvdyno's draws for a file.
 pub fn ours(case: &Case) -> Counts {
     let suite = Suite::parse_ycsb("case", &case.text).unwrap();
     let plan = suite.plan(&Overrides::default()).unwrap();
@@ -117,8 +118,8 @@ pub fn ours(case: &Case) -> Counts {
     counts
 }
 
-/// Chi-square of two samples, over the value that two of one law exceed once in a million times (Wilson
-/// and Hilferty's approximation). Neighbours are put together until there are 20.
+/// Returns the chi-square of two samples, divided by the value that two of one law exceed once in a million
+/// times (Wilson and Hilferty's approximation). Neighbours are put together until there are 20.
 pub fn misfit(a: &[u64], b: &[u64]) -> f64 {
     let total = |counts: &[u64]| counts.iter().sum::<u64>() as f64;
     let scale = (total(b) / total(a)).sqrt();
@@ -138,20 +139,20 @@ pub fn misfit(a: &[u64], b: &[u64]) -> f64 {
     sum / (freedom * (1.0 - spread + 4.75 * spread.sqrt()).powi(3))
 }
 
-/// Places in falling order of their counts.
+/// Returns places in falling order of their counts.
 pub fn ranking(counts: &[u64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..counts.len()).collect();
     order.sort_by_key(|place| std::cmp::Reverse(counts[*place]));
     order
 }
 
-/// Share of what the tenth that is hottest by `ranking` has.
+/// Returns the share of the counts that the hottest tenth by `ranking` has.
 pub fn top_tenth(counts: &[u64], ranking: &[usize]) -> f64 {
     let top: u64 = ranking[..ranking.len() / 10].iter().map(|place| counts[*place]).sum();
     top as f64 / counts.iter().sum::<u64>() as f64
 }
 
-/// Spearman's rank correlation; equal counts share their mean rank.
+/// Returns Spearman's rank correlation; equal counts share their mean rank.
 pub fn rank_correlation(a: &[u64], b: &[u64]) -> f64 {
     let ranks = |counts: &[u64]| {
         let order = ranking(counts);
@@ -173,17 +174,17 @@ pub fn rank_correlation(a: &[u64], b: &[u64]) -> f64 {
     product(&a, &b) / (product(&a, &a) * product(&b, &b)).sqrt()
 }
 
-/// The counts of two samples of as many draws are those of one law.
+/// Returns true if the counts of one place in two samples of as many draws fit one law.
 pub fn alike(a: u64, b: u64) -> bool {
     (a as f64 - b as f64).abs() <= 5.5 * ((a + b) as f64).sqrt()
 }
 
-/// What is kept of a sample of YCSB's.
+/// Figures that are kept of a sample of YCSB's.
 pub struct Golden {
     pub name: String,
     /// Places and their counts, the hottest first.
     pub hottest: Vec<(usize, u64)>,
-    /// See [`top_tenth`], by its own ranking.
+    /// Share of the hottest tenth (see [`top_tenth`]), by its own ranking.
     pub top_tenth: f64,
     /// Places at even steps of the ranking, and their counts: those that are alike have no order.
     pub ranked: Vec<(usize, u64)>,
@@ -192,7 +193,7 @@ pub struct Golden {
 }
 
 impl Golden {
-    /// Of two samples of YCSB's.
+    /// Takes the figures of two samples of YCSB's.
     pub fn of(name: &str, a: &[u64], b: &[u64]) -> Golden {
         let order = ranking(a);
         let ranked: Vec<usize> = (0..RANKED).map(|i| order[i * a.len() / RANKED]).collect();
@@ -205,7 +206,7 @@ impl Golden {
         }
     }
 
-    /// Four lines.
+    /// Writes the figures in four lines.
     pub fn write(&self, text: &mut String) {
         let _ = writeln!(text, "{}", self.name);
         let line = |counts: &[(usize, u64)]| {
@@ -216,7 +217,7 @@ impl Golden {
         let _ = writeln!(text, "{ranked}");
     }
 
-    /// All that [`Golden::write`] wrote.
+    /// Reads all that [`Golden::write`] wrote.
     pub fn read(text: &str) -> Vec<Golden> {
         let lines: Vec<&str> = text.lines().collect();
         let counts = |line: &str| {
@@ -240,7 +241,7 @@ impl Golden {
     }
 }
 
-/// The counts at these places; nothing was counted beyond the end.
+/// Returns the counts at these places; 0 beyond the end.
 pub fn at(counts: &[u64], places: &[usize]) -> Vec<u64> {
     places.iter().map(|place| counts.get(*place).copied().unwrap_or(0)).collect()
 }

@@ -1,4 +1,4 @@
-//! Where kvdyno's own time went is told before the store is blamed.
+//! kvdyno's own delays are told before the store is named as the cause.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What each reason rests on: of a phase too short to tell, nothing is said.
+//! Least samples of each reason: of a phase that is too short to tell, nothing is said.
 
 use super::*;
 
@@ -52,7 +52,7 @@ fn of_a_tiny_phase_nothing_is_said_that_cannot_be_known() {
     }
 }
 
-/// What each reason rests on is asked of the phase, so that one more of it is enough.
+/// Each reason holds from its least number of samples on: the phase with one more of them has it.
 #[test]
 fn a_reason_speaks_from_its_least_on() {
     let told = |phase: &Phase, name: &str| phase.reasons().iter().any(|r| r.name() == name);

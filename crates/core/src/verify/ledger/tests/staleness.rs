@@ -1,4 +1,4 @@
-//! What a store that declares its staleness may return, and for how long.
+//! Values that a store that declares its staleness may return, and for how long.
 
 use super::*;
 
@@ -108,7 +108,7 @@ fn what_was_replaced_is_forgotten_when_nobody_needs_it() {
 /// A store whose reads see it as it was at any moment of the last second.
 struct Past {
     bench: Bench,
-    /// From when on the register held what.
+    /// Contents of the register, each with the time from which on it held them, ns.
     held: Vec<(Nanos, Read)>,
     /// Writes on their way, and whether they have been applied.
     writing: Vec<(WriteTicket, bool)>,
