@@ -1,5 +1,6 @@
 //! The ground floor: what every part needs and no part owns. Nothing here knows of a store or a load.
 
+pub mod hash;
 pub mod hints;
 mod median;
 pub mod numbers;

@@ -124,6 +124,10 @@ fn as_another(scheme: &str, name: &str) -> Option<String> {
     };
     let page = answer(name, format!("GET {path} HTTP/1.0\r\nHost: {name}\r\n\r\n").as_bytes());
     let page = String::from_utf8_lossy(&page);
+    // Nothing is known of a server that closed the connection, or was slow.
+    if page.is_empty() {
+        return None;
+    }
     let own = words.iter().any(|word| page.contains(word));
     (!own).then(|| format!("{name} answers HTTP, but not as {system} does"))
 }

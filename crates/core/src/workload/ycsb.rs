@@ -5,6 +5,7 @@
 
 use super::invalid::{self, PlanError};
 use super::plan::YcsbLaw;
+use crate::ground::hash::fnv_1a;
 use crate::ground::random::Random;
 
 /// Skew of every zipfian generator of YCSB.
@@ -181,10 +182,7 @@ fn zeta(n: u64) -> f64 {
 
 /// YCSB's `Utils.fnvhash64`: FNV-1a over the eight bytes from the lowest on, without its sign.
 fn fnv(item: u64) -> u64 {
-    let hash = item.to_le_bytes().iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(1_099_511_628_211)
-    });
-    hash.cast_signed().unsigned_abs()
+    fnv_1a(item.to_le_bytes()).cast_signed().unsigned_abs()
 }
 
 #[cfg(test)]

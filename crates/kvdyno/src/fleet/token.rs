@@ -2,6 +2,7 @@
 //! proves to the other by TLS 1.3 (raw public keys, RFC 7250) that it has the key. So no file is copied, the token
 //! itself never travels, and a process without it neither reads nor says anything.
 
+use std::env::{self, VarError};
 use std::fmt;
 use std::sync::Arc;
 
@@ -56,13 +57,16 @@ impl Token {
     /// # Errors
     /// [`Failure`] if it is too short, so that it can be guessed.
     pub fn told() -> Result<Option<Token>, Failure> {
-        match std::env::var(TOKEN_VARIABLE) {
+        match env::var(TOKEN_VARIABLE) {
             Ok(token) if token.chars().count() >= LEAST => Ok(Some(Token(token))),
             Ok(_) => Err(Failure::usage(format!(
                 "{TOKEN_VARIABLE} has fewer than {LEAST} characters, and can be guessed; leave it out and \
                  kvdyno makes one"
             ))),
-            Err(_) => Ok(None),
+            Err(VarError::NotPresent) => Ok(None),
+            Err(VarError::NotUnicode(_)) => Err(Failure::usage(format!(
+                "{TOKEN_VARIABLE} is no text in UTF-8; leave it out and kvdyno makes one"
+            ))),
         }
     }
 

@@ -34,7 +34,10 @@ pub fn list() -> Result<Exit, Failure> {
             ),
         }
         if let Some(missing) = scheme_of(kind.name).and_then(|scheme| registry_lacks(&scheme)) {
-            say!("  driver     not in this build: build kvdyno with `--features {}`", missing.feature);
+            say!(
+                "  driver     not in this build: build kvdyno with `--features {}`",
+                missing.feature
+            );
         }
         kind.settings.iter().for_each(show_setting);
         say!("");

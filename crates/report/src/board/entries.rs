@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use kvdyno_core::evidence::EvidenceStatus;
+use kvdyno_core::ground::hash::fnv_1a;
 use kvdyno_core::verdict::ConditionFigure;
 use serde_json::Value;
 
@@ -177,13 +177,12 @@ impl Found {
 
     /// Names the report of a result that is in this file.
     pub fn new(path: PathBuf, result: RunResult) -> Found {
-        let mut hash = DefaultHasher::new();
-        // The same result in two places gets the same name.
-        (&result.started, &result.command, result.seed).hash(&mut hash);
-        let runs = result.runs.iter().map(|run| (&run.store.url, &run.ended));
-        runs.for_each(|run| run.hash(&mut hash));
+        // The same result in two places gets the same name, whichever compiler built the program that reads it.
+        let runs = result.runs.iter().map(|run| (&run.store.url, &run.ended)).collect::<Vec<_>>();
+        let identity = format!("{:?}", (&result.started, &result.command, result.seed, runs));
+        let hash = fnv_1a(identity.bytes());
         let day: String = result.started.chars().take(10).filter(char::is_ascii_digit).collect();
-        let report = format!("{day}-{:016x}", hash.finish());
+        let report = format!("{day}-{hash:016x}");
         Found { path, result, report }
     }
 
@@ -320,16 +319,14 @@ impl Found {
 
 impl Class {
     fn of(result: &RunResult, run: &StoreRun) -> Class {
-        let mut hash = DefaultHasher::new();
         let mut plan = result.suite.plan["phases"].clone();
         unnamed(&mut plan);
-        plan.to_string().hash(&mut hash);
         Class {
             durability: run.store.durability.level.describe().to_owned(),
             consistency: run.store.consistency.level.describe().into_owned(),
             stamp: difference_stamp(result).unwrap_or_default(),
             records: run.dataset.map_or(0, |dataset| dataset.capacity),
-            plan: hash.finish(),
+            plan: fnv_1a(plan.to_string().bytes()),
         }
     }
 

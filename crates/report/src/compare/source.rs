@@ -231,7 +231,8 @@ pub fn pairs(paths: &[PathBuf]) -> Result<Vec<(Source, Source)>, CompareError> {
                 }
             })?;
             let (mut first, mut second) = (first.clone(), found.clone());
-            if first.label == second.label {
+            // Else two pairs could have one name, and each the gates of both.
+            if first.label == second.label || others.len() > 1 {
                 first.label = format!("{} in {}", first.label, path.display());
                 second.label = format!("{} in {}", second.label, other_path.display());
             }

@@ -178,8 +178,12 @@ impl LivePhase {
     pub(super) fn fault_done(&mut self, fault: &FaultResult) -> Change {
         let text = format!("{} {}", fault.what, fault.node);
         let (begin, end) = (fault.began_ns as f64 / 1e9, Some(fault.ended_ns as f64 / 1e9));
-        // This is the fault that was told to have begun, now with the nodes that it hit.
-        self.marks.retain(|mark| mark.end.is_some() || !text.starts_with(&mark.text));
+        // The fault has had a mark since it began; of two of a kind that go on at once, the one that began with it.
+        let is_its =
+            |mark: &Mark| mark.end.is_none() && mark.begin <= begin && text.starts_with(&mark.text);
+        let open = self.marks.iter().enumerate().filter(|(_, mark)| is_its(mark));
+        let latest = open.max_by(|(_, a), (_, b)| a.begin.total_cmp(&b.begin)).map(|(at, _)| at);
+        latest.map(|at| self.marks.remove(at));
         self.marks.push(Mark { kind: "fault", text: text.trim_end().to_owned(), begin, end });
         Change::Points(self.timeline.shown().slots.len())
     }
@@ -204,7 +208,7 @@ impl LivePhase {
     }
 
     /// Returns marks for actions on the phase, and for the latest events of its servers.
-    fn all_marks(&self) -> Vec<Mark> {
+    pub(super) fn all_marks(&self) -> Vec<Mark> {
         let work = gathered(self.work.iter());
         let mark = |work: &EventResult| {
             let seconds = |ns: u64| ns as f64 / 1e9;

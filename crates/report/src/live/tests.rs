@@ -82,6 +82,32 @@ fn faults_are_told_with_the_phase_that_they_were_of() {
     assert!(faults.contains(&format!("kill, 1.5 s into {first}")), "{faults}");
 }
 
+#[test]
+fn of_two_faults_of_a_kind_the_one_that_is_done_ends() {
+    let (mut live, _) = heard(&sample::events());
+    live.phases.truncate(1);
+    let began = |at_ns| Event::FaultBegan { what: "pause".to_owned(), at_ns };
+    let done = |node: &str, began_ns| {
+        let (what, node, ended_ns) = ("pause".to_owned(), node.to_owned(), began_ns + 1_000);
+        Event::FaultDone(Box::new(FaultResult {
+            what,
+            node,
+            began_ns,
+            ended_ns,
+            ..FaultResult::default()
+        }))
+    };
+    let (first, second) = (71_000_000_000, 72_000_000_000);
+    for event in [began(first), began(second), done("n-1", first), done("n-2", first)] {
+        live.hear(&event);
+    }
+    let open: Vec<f64> =
+        live.phases[0].all_marks().iter().filter(|m| m.end.is_none()).map(|m| m.begin).collect();
+    assert_eq!(open, [72.0]);
+    live.hear(&done("n-1", second));
+    assert!(live.phases[0].all_marks().iter().all(|mark| mark.end.is_some()));
+}
+
 /// Viewers would believe a green VALID beside a backlog.
 #[test]
 fn a_store_that_is_measured_is_not_called_valid() {

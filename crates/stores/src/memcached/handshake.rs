@@ -6,7 +6,7 @@ use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 
 use super::codec::{Token, Tokens};
 use super::{Dialect, Wire, errors};
-use crate::wire::{Dialogue, Effect};
+use crate::wire::{Dialogue, Effect, is_closed};
 
 /// Connects, sends `set auth 0 0 length` with `user password` as the value if there is a password
 /// (doc/protocol.txt, "Authentication"), then `mn`, which old servers do not know, or
@@ -52,11 +52,6 @@ async fn probe(wire: &Wire, command: &[u8]) -> Answer<Dialogue> {
         (Token::Noop | Token::Line(_) | Token::Miss | Token::Value(_), _) => Ok(dialogue),
         (_, bytes) => Err(refused(&bytes, "")),
     }
-}
-
-/// Returns true if the connection was closed before there was an answer.
-pub(super) fn is_closed(error: &RequestError) -> bool {
-    error.class == ErrorClass::Refused && error.connection_lost
 }
 
 /// Returns the error of a server that is there and does not let us in.

@@ -6,9 +6,8 @@ use kvdyno_core::store::{Answer, Capabilities, Consistency, Durability, Profile,
 
 use super::Wire;
 use super::codec::{Token, Tokens};
-use super::handshake::is_closed;
 use crate::incarnations::Incarnation;
-use crate::wire::Dialogue;
+use crate::wire::{Dialogue, is_closed};
 
 /// Settings that decide what is kept, or how fast the server can be.
 const SETTINGS: [&str; 5] = ["maxbytes", "evictions", "item_size_max", "num_threads", "ext_path"];

@@ -5,9 +5,9 @@ use std::time::Duration;
 use kvdyno_core::store::{Answer, Capabilities, Consistency, Durability, Profile, Promise};
 
 use super::codec::{Token, Tokens};
-use super::wire::{Wire, ask as request, is_closed};
+use super::wire::{Wire, ask as request};
 use crate::incarnations::Incarnation;
-use crate::wire::Dialogue;
+use crate::wire::{Dialogue, is_closed};
 
 /// Settings that decide what is promised, or how fast the server can be.
 const SETTINGS: [&str; 7] = [

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kvdyno_core::store::{Answer, ErrorClass, RequestError};
+use kvdyno_core::store::{Answer, RequestError};
 
 pub(super) use sentinels::Sentinels;
 
@@ -235,11 +235,6 @@ impl Protocol for Wire {
         let wire = self.clone();
         async move { wire.bounded(async { wire.dialogue().await?.into_stream() }).await }
     }
-}
-
-/// Returns true if the connection was closed before there was an answer.
-pub(super) fn is_closed(error: &RequestError) -> bool {
-    error.class == ErrorClass::Refused && error.connection_lost
 }
 
 /// Sends one command of a set-up dialogue. `Ok(Err(…))` is an error answer.

@@ -8,6 +8,11 @@ use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 use super::stream::Stream;
 use super::{Endpoint, LARGEST_ANSWER, Protocol};
 
+/// Returns true if the connection was closed before there was an answer.
+pub(crate) fn is_closed(error: &RequestError) -> bool {
+    error.class == ErrorClass::Refused && error.connection_lost
+}
+
 /// A connection on which requests are answered one by one.
 pub(crate) struct Dialogue {
     stream: Stream,

@@ -33,7 +33,7 @@ use kvdyno_core::store::Answer;
 
 pub(crate) use connection::Effect;
 pub(crate) use decimal::{parse_decimal, parse_short_line, push_decimal};
-pub(crate) use dialogue::Dialogue;
+pub(crate) use dialogue::{Dialogue, is_closed};
 pub use endpoint::Endpoint;
 #[cfg(any(feature = "cassandra", feature = "mongodb", feature = "aerospike"))]
 pub(crate) use endpoint::take_retry;

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use kvdyno_core::store::{Answer, ErrorClass, RequestError};
 
-use super::{Access, Resp, ask, is_closed};
-use crate::wire::{Dialogue, Endpoint};
+use super::{Access, Resp, ask};
+use crate::wire::{Dialogue, Endpoint, is_closed};
 
 /// Connects and sends `HELLO 3 [AUTH user password]`, or `AUTH` where the server knows no HELLO or
 /// RESP2 was asked for, then `SELECT`, `READONLY` for reads from a cluster's replicas, and
