@@ -241,7 +241,7 @@ pub(crate) fn verification_line(run: &StoreRun) -> String {
     let mut parts = vec![
         judged_text(tally),
         format!("{} checked", bytes_text(tally.bytes_checked as f64)),
-        anomalies_text(tally),
+        anomalies_text(tally) + &still_lost_text(run, tally),
         format!("{} unknown", count(tally.unknown)),
     ];
     if tally.not_read_again > 0 {
@@ -281,6 +281,20 @@ pub(crate) fn kinds_text(tally: &Tally) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
+/// Says how many records were lost at the end, where that is not the number that phases have found lost: a record counts in
+/// each phase that found it so, and a later write puts a new value in its place.
+fn still_lost_text(run: &StoreRun, tally: &Tally) -> String {
+    let found = tally.of(AnomalyKind::Lost);
+    let account = run.phases.iter().rev().find_map(|phase| phase.writes.as_ref());
+    match account.filter(|account| found > 0 && account.read > 0 && account.lost != found) {
+        Some(account) => format!(
+            " (lost: one for each phase that found it; {} when all records were read back at the end)",
+            grouped(account.lost as f64)
+        ),
+        None => String::new(),
+    }
+}
+
 fn anomalies_text(tally: &Tally) -> String {
     match kinds_text(tally) {
         none if none.is_empty() => "no anomaly".to_owned(),
@@ -300,7 +314,7 @@ pub(crate) fn certainty_text(certainty: Certainty) -> &'static str {
 mod tests {
     use super::*;
     use crate::lines::LatencyUnit;
-    use crate::result::CutResult;
+    use crate::result::{CutResult, WriteAccount};
     use crate::sample;
 
     #[test]
@@ -368,6 +382,23 @@ mod tests {
         assert!(verification_line(&run).contains("reads judged"));
         run.phases.iter_mut().for_each(|phase| phase.tally = Some(Tally::default()));
         assert_eq!(verification_line(&run), "verified: nothing; nothing was read");
+    }
+
+    /// Two numbers of one thing on a screen, and no word why, would make the reader doubt both.
+    #[test]
+    fn what_phases_found_lost_stands_beside_what_is_lost_at_the_end() {
+        let mut run = crate::sample::two_stores().runs.remove(0);
+        let mut tally = run.phases[0].tally.clone().unwrap_or_default();
+        tally.anomalies[AnomalyKind::Lost as usize] += 196;
+        run.phases[0].tally = Some(tally);
+        let found = run.tally().unwrap_or_default().of(AnomalyKind::Lost);
+        let account = WriteAccount { lost: 22, read: 2_000, ..WriteAccount::default() };
+        let last = run.phases.len() - 1;
+        run.phases[last].writes = Some(account);
+        let told = format!("{found} lost (lost: one for each phase that found it; 22 when all");
+        assert!(verification_line(&run).contains(&told), "{}", verification_line(&run));
+        run.phases[last].writes.as_mut().unwrap().lost = found;
+        assert!(!verification_line(&run).contains("one for each phase"));
     }
 
     #[test]
