@@ -88,8 +88,8 @@ pub struct SearchOutcome {
 
 impl Search {
     /// Probes one rate after the other: strides double until one rate meets the condition and another does not, then
-    /// the middle between them is probed until they are neighbours on the grid; then a confirmation run follows.
-    /// Where that fails, the next is a step lower.
+    /// the middle between them is probed until they are neighbours on the grid; then a confirmation run follows. A
+    /// step lower is tried where that fails.
     ///
     /// A rate that was carried and missed the condition is probed again, and so is a confirmation: two probes must
     /// miss, not counting up to two that something other than the store may have spoilt.
