@@ -221,7 +221,7 @@ mod tests {
         run.unwrap_or_else(|never| match never {})
     }
 
-    /// A store that meets the condition up to a knee, carries the rate a little above it, then overloads.
+    /// Returns a store that meets the condition up to a knee, carries the rate a little above it, then overloads.
     fn knee(at: f64) -> impl Fn(f64, Purpose) -> Seen {
         move |rate, _| match rate {
             rate if rate <= at => Seen::Meets,

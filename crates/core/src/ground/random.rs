@@ -15,7 +15,7 @@ pub fn mix64(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// [`mix64`] without its last step, which only the low half needs.
+/// Mixes as [`mix64`] does, without its last step, which only the low half needs.
 #[inline]
 #[must_use]
 pub fn mix64_high(x: u64) -> u64 {

@@ -24,7 +24,7 @@ impl<S: Store> AnyStore for S {
     }
 }
 
-/// Makes an opened store one that a phase can load.
+/// Conversion of an opened store to one that a phase can load.
 impl From<BoxedStore> for Arc<dyn AnyStore> {
     fn from(store: BoxedStore) -> Arc<dyn AnyStore> {
         Arc::new(store)

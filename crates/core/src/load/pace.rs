@@ -62,7 +62,7 @@ pub(super) trait Pace {
 
 /// Pace of clients that are threads: it blocks.
 pub(super) struct ThreadPace<D: Fn() -> Nanos> {
-    /// Returns the time from which no operation starts.
+    /// Time from which no operation starts.
     pub deadline: D,
     /// Processor time that waiting may cost.
     pub pacing: Pacing,

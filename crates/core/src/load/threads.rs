@@ -282,7 +282,7 @@ fn wait_for_start(due: Nanos) -> Begun {
 type WorkerPace = RuntimePace<Box<dyn Fn() -> Nanos>>;
 /// All clients of a worker, over when the last has ended.
 type Clients = Pin<Box<dyn Future<Output = ()>>>;
-/// Makes a worker's clients of its connections.
+/// Maker of a worker's clients from its connections.
 type Connected = Box<dyn FnOnce(&Rc<Worker>, &Rc<WorkerPace>) -> Clients>;
 
 fn carry_networked(

@@ -179,7 +179,7 @@ mod tests {
     /// Notes each poll, and keeps the waker of its connection.
     struct Noting {
         number: usize,
-        /// Returns true for the polls, counted from 1, in which there is an answer.
+        /// Predicate of the polls, counted from 1, in which there is an answer.
         answered: fn(usize) -> bool,
         polls: usize,
         log: Log,

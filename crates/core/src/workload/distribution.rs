@@ -137,7 +137,7 @@ impl Chooser {
     }
 }
 
-/// Size of the hot set: at least one record where the share is above 0.
+/// Returns the size of the hot set: at least one record where the share is above 0.
 fn hot_records(share: f64, records: u64) -> u64 {
     let hot = (share * records as f64).round() as u64;
     hot.max(u64::from(share > 0.0)).min(records)
@@ -168,7 +168,7 @@ impl Zipf {
         Ok(zipf)
     }
 
-    /// A rank from 0 to `ranks` - 1; `ranks` from 1.
+    /// Draws a rank from 0 to `ranks` - 1; `ranks` from 1.
     #[inline]
     fn rank(&mut self, random: &mut Random, ranks: u64) -> u64 {
         if ranks != self.ranks {
@@ -186,14 +186,13 @@ impl Zipf {
         }
     }
 
-    /// Weight of a rank: x^-exponent.
+    /// Returns the weight of a rank: x^-exponent.
     #[inline]
     fn weight(&self, x: f64) -> f64 {
         (-self.exponent * x.ln()).exp()
     }
 
-    /// (x^(1 - exponent) - 1) / (1 - exponent), or ln x for exponent 1, without the loss of
-    /// digits near 1.
+    /// Returns (x^(1 - exponent) - 1) / (1 - exponent), or ln x for exponent 1, without the loss of digits near 1.
     #[inline]
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();

@@ -111,8 +111,8 @@ impl Default for JavaCursor {
 }
 
 impl JavaSequence {
-    /// `bound` from 1 to 2^31 - 1. Lays checkpoints for the first `expected` values (at most 134
-    /// million); later ones are laid as they are needed, at 50 µs for 65,536 values.
+    /// Makes the sequence of `seed`; `bound` is from 1 to 2^31 - 1. Lays checkpoints for the first `expected` values
+    /// (at most 134 million); later ones are laid as they are needed, at 50 µs for 65,536 values.
     #[must_use]
     #[inline]
     pub fn new(seed: i64, min: u32, bound: u32, expected: u64) -> Self {

@@ -112,7 +112,7 @@ impl KeyWriter {
         }
     }
 
-    /// Length of the varied key that begins with the digits of `first`.
+    /// Returns the length of the varied key that begins with the digits of `first`.
     #[inline]
     fn varied_length(&self, first: u64) -> usize {
         // Other bits than those that tell the records' neighbours apart.
@@ -164,9 +164,8 @@ fn write_decimal(record: u64, key: &mut [u8]) {
     }
 }
 
-/// The decimal digits of a number below 10^8. Splits it in halves, fourths and eighths, each in
-/// its own lane of a word; 10,486 / 2^20 and 103 / 2^10 stand for 1 / 100 and 1 / 10 (exact for
-/// the values that a lane can have).
+/// Returns the decimal digits of a number below 10^8. Splits it in halves, fourths and eighths, each in its own lane
+/// of a word; 10,486 / 2^20 and 103 / 2^10 stand for 1 / 100 and 1 / 10 (exact for the values that a lane can have).
 #[inline]
 fn eight_digits(number: u32) -> [u8; EIGHT] {
     let halves = u64::from(number / 10_000) | (u64::from(number % 10_000) << 32);
@@ -216,9 +215,9 @@ fn further_word(first: u64, rest: u64, n: u64) -> u64 {
     mix64(first ^ rest.wrapping_add(n.wrapping_mul(GOLDEN)))
 }
 
-/// The 16 hexadecimal digits of a word, the highest first: its nibbles in a byte each, to which '0'
-/// is added, or what leads to 'a' for those from 10 on. Part of what each operation costs: vectors,
-/// which every x86-64 processor has, take a third of the instructions.
+/// Returns the 16 hexadecimal digits of a word, the highest first: its nibbles in a byte each, to which '0' is added,
+/// or for those from 10 on the distance to 'a'. It is a part of the cost of each operation: vectors, which every
+/// x86-64 processor has, take a third of the instructions.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn word_digits(word: u64) -> [u8; WORD] {
@@ -244,7 +243,7 @@ fn word_digits(word: u64) -> [u8; WORD] {
     digits
 }
 
-/// The 16 hexadecimal digits of a word, the highest first.
+/// Returns the 16 hexadecimal digits of a word, the highest first.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn word_digits(word: u64) -> [u8; WORD] {

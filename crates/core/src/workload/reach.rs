@@ -60,13 +60,13 @@ impl Reach {
         Reach { before, inserted, inserts, part }
     }
 
-    /// Number of slots.
+    /// Returns the number of slots.
     #[inline]
     pub fn count(&self) -> u64 {
         self.before.saturating_add(self.inserted)
     }
 
-    /// Number of slots of inserted records, the last ones.
+    /// Returns the number of slots of inserted records, the last ones.
     #[inline]
     pub fn inserted(&self) -> u64 {
         self.inserted

@@ -18,7 +18,7 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// The sample of the records 0..`records`.
+    /// Makes the sample of the records 0..`records`.
     #[must_use]
     pub fn of(records: u64) -> Sampled {
         Sampled { records, count: records.min(SAMPLED_RECORDS) }

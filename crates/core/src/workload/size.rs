@@ -139,14 +139,14 @@ fn cut(size: f64, min: u32, max: u32) -> u32 {
     (size.round() as u32).clamp(min, max)
 }
 
-/// A draw from the standard normal law (Box and Muller, 1958).
+/// Draws from the standard normal law (Box and Muller, 1958).
 fn normal(random: &mut Random) -> f64 {
     let radius = (-2.0 * (-random.next_f64()).ln_1p()).sqrt();
     radius * (std::f64::consts::TAU * random.next_f64()).cos()
 }
 
-/// Mean of the sizes cut to their bounds: the sum over 2,000 slices of equal width from -8 to 8
-/// standard deviations.
+/// Returns the mean of the sizes cut to their bounds: the sum over 2,000 slices of equal width from -8 to 8 standard
+/// deviations.
 fn mean_of_log_normal(log_median: f64, sigma: f64, min: u32, max: u32) -> f64 {
     let (mut sum, mut weights) = (0.0, 0.0);
     for slice in 0..2000 {
@@ -159,7 +159,7 @@ fn mean_of_log_normal(log_median: f64, sigma: f64, min: u32, max: u32) -> f64 {
     sum / weights
 }
 
-/// Mean of the ranks: over 10,000 slices of equal share.
+/// Returns the mean of the ranks, over 10,000 slices of equal share.
 fn mean_rank(gray: &Gray) -> f64 {
     let slices = 10_000;
     let ranks = (0..slices).map(|slice| gray.rank_at((f64::from(slice) + 0.5) / f64::from(slices)));

@@ -155,7 +155,7 @@ impl Gray {
     }
 }
 
-/// Weight of the two hottest ranks.
+/// Returns the weight of the two hottest ranks.
 fn two() -> f64 {
     1.0 + 0.5f64.powf(THETA)
 }
@@ -164,8 +164,8 @@ fn eta(items: u64, zeta: f64) -> f64 {
     (1.0 - (2.0 / items as f64).powf(1.0 - THETA)) / (1.0 - two() / zeta)
 }
 
-/// Sum of k^-0.99 over 1..=n, by Euler and Maclaurin: the same whatever was summed before, and at no
-/// cost for the many n that a growing number of records brings.
+/// Returns the sum of k^-0.99 over 1..=n, by Euler and Maclaurin: the same whatever was summed before, and at no cost
+/// for the many n that a growing number of records brings.
 fn zeta(n: u64) -> f64 {
     let term = |k: f64| k.powf(-THETA);
     let sum: f64 = (1..=n.min(SUMMED)).map(|k| term(k as f64)).sum();

@@ -19,7 +19,7 @@ pub(super) struct Owned {
     ownership: Ownership,
     /// Number of ids of the group; `None` if they do not end.
     requests: Option<u64>,
-    /// Returns the time at which the phase ends, as far as that is known.
+    /// Time at which the phase ends, as far as that is known.
     deadline: Box<dyn Fn() -> Nanos>,
     begun: Cell<bool>,
     /// Id and due time of each operation that the queue has drawn; `None` where there is no further one.

@@ -140,7 +140,7 @@ pub struct FaultKind {
     pub fate: ProcessOutcome,
     /// Its repair; `None` where it is over by itself, or stays.
     pub repair: Option<Repair>,
-    /// Makes the harm of it from the values and targets that were written with it.
+    /// Maker of the harm from the values and targets that were written with it.
     pub(super) makes: fn(&FaultValues, Targets) -> Result<Harm, InvalidFault>,
 }
 
