@@ -8,8 +8,8 @@ use super::error::LoadError;
 use super::threads::{self, Assignment, Carried};
 use crate::store::{BoxedStore, ErasedStore, Store};
 
-/// Type-erased store that a phase can load, implemented for every [`Store`]. Its further methods are those of `dyn
-/// AnyStore`.
+/// Type-erased store that a phase can load, implemented for every [`Store`]. Its further methods are those of
+/// `dyn AnyStore`.
 pub trait AnyStore: ErasedStore {
     /// Carries the load of one worker, in its thread.
     ///

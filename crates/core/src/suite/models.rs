@@ -257,8 +257,8 @@ impl SizeUnit {
     }
 }
 
-/// Reads `"100B"`, `"100B..1899B"`, `{ java = "100B..1899B" }`, `{ log-normal = {…} }` or `{ weighted = { "100B" =
-/// 80, "4KiB" = 20 } }`. The seed of `java` is filled in later.
+/// Reads `"100B"`, `"100B..1899B"`, `{ java = "100B..1899B" }`, `{ log-normal = {…} }` or
+/// `{ weighted = { "100B" = 80, "4KiB" = 20 } }`. The seed of `java` is filled in later.
 pub(super) fn size(value: Value<'_>, unit: SizeUnit) -> Result<SizeModel, SuiteError> {
     match value.item() {
         Item::Text(text) if text.contains("..") => {
