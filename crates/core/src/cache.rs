@@ -1,11 +1,11 @@
-//! Asking for memory before it is needed: a load with hundreds of requests in flight has more state
-//! than the nearest caches hold, and each of its lines would be waited for.
+//! Prefetching of memory: a load with hundreds of requests in flight has more state than the nearest caches hold, and
+//! each of its lines would be waited for.
 
 /// Bytes that a processor fetches at once.
 pub(crate) const LINE: usize = 64;
 
-/// Asks for all lines of `value`, for use soon, and for up to three behind them: by fours, the loop
-/// around the lines costs a third. Nothing waits for them.
+/// Prefetches all lines of `value` and up to three behind them: the loop goes by fours, since a loop over single
+/// lines costs a third. Nothing waits for the lines.
 #[inline]
 pub(crate) fn prefetch<T: ?Sized>(value: &T) {
     let first: *const u8 = std::ptr::from_ref(value).cast();
@@ -16,7 +16,7 @@ pub(crate) fn prefetch<T: ?Sized>(value: &T) {
     }
 }
 
-/// Asks for the line that `address` lies in. There need be nothing at that address.
+/// Prefetches the line that `address` lies in. There need be nothing at that address.
 #[inline]
 pub(crate) fn prefetch_line(address: *const u8) {
     #[cfg(target_arch = "x86_64")]

@@ -1,9 +1,9 @@
-//! What servers cost and what one gets for it: arithmetic over prices that the user states, so that
-//! every figure can be traced to its assumptions. PublishedSetup costs are recomputed the same way.
+//! The cost of servers and the throughput for it: arithmetic over prices that the user states, so that every figure
+//! can be traced to its assumptions. Published costs are recomputed the same way.
 
 use serde::{Deserialize, Serialize};
 
-/// What a printed figure may be off its own assumptions, as a share: rounding, not contradiction.
+/// Share by which a printed figure may differ from its own assumptions: rounding, not contradiction.
 const ROUNDING: f64 = 0.02;
 /// Operations that a price is quoted for.
 const MILLION: f64 = 1e6;
@@ -13,13 +13,13 @@ const HOUR: f64 = 3_600.0;
 /// The prices that a user states: `prices.toml`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prices {
-    /// What they are in, such as `USD`.
+    /// Currency of the prices, such as `USD`.
     pub currency: String,
     /// Hours that a month is taken to have.
     pub hours_a_month: f64,
-    /// What can be rented.
+    /// Prices of the kinds of servers and disks.
     pub kinds: Vec<Price>,
-    /// Costs that somebody published, with their assumptions.
+    /// Published costs, with their assumptions.
     pub statements: Vec<Statement>,
 }
 
@@ -28,54 +28,54 @@ pub struct Prices {
 pub struct Price {
     /// Its name: `n1-standard-8`.
     pub name: String,
-    /// For one, for an hour.
+    /// Price of one for an hour.
     pub hourly: f64,
-    /// What it is.
+    /// Description of the kind.
     pub what: String,
-    /// Where the price is from.
+    /// Source of the price.
     pub source: String,
-    /// Of when the price is.
+    /// Date of the price.
     pub date: String,
 }
 
-/// Servers and disks with what they cost.
+/// Servers and disks with their cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bill {
     /// Price and number of each kind.
     pub items: Vec<(Price, u32)>,
-    /// What prices are in.
+    /// Currency of the prices.
     pub currency: String,
     /// Hours that a month is taken to have.
     pub hours_a_month: f64,
 }
 
 impl Bill {
-    /// Cost of an hour.
+    /// Returns the cost of an hour.
     #[must_use]
     pub fn hourly(&self) -> f64 {
         self.items.iter().map(|(price, count)| price.hourly * f64::from(*count)).sum()
     }
 
-    /// Cost of a month.
+    /// Returns the cost of a month.
     #[must_use]
     pub fn monthly(&self) -> f64 {
         self.hourly() * self.hours_a_month
     }
 }
 
-/// Why `--servers` cannot be priced.
+/// Error because of which `--servers` cannot be priced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BillError {
-    /// Not `KIND=NUMBER`.
+    /// A word that is not `KIND=NUMBER`.
     #[error("`{0}` is not KIND=NUMBER; write for example n1-standard-8=20,local-ssd-375=4")]
     Form(String),
-    /// No price for it.
+    /// A kind without a price, and a hint.
     #[error("there is no price for `{0}`; {1}")]
     Unknown(String, String),
 }
 
 impl Prices {
-    /// The bill for `servers`, written as `KIND=NUMBER,KIND=NUMBER`.
+    /// Makes the bill for `servers`, written as `KIND=NUMBER,KIND=NUMBER`.
     ///
     /// # Errors
     /// [`BillError`] if it is written otherwise or names a kind that has no price.
@@ -90,7 +90,7 @@ impl Prices {
         self.priced(&items)
     }
 
-    /// The bill for so many of each kind.
+    /// Makes the bill for so many of each kind.
     ///
     /// # Errors
     /// [`BillError::Unknown`] if a kind has no price.
@@ -110,22 +110,22 @@ impl Prices {
     }
 }
 
-/// Cost of a million operations at `rate` operations a second, from the cost of an hour.
+/// Returns the cost of a million operations at `rate` operations a second, from the cost of an hour.
 #[must_use]
 pub fn per_million(hourly: f64, rate: f64) -> f64 {
     hourly / (rate * HOUR) * MILLION
 }
 
-/// Operations a second for each unit of currency an hour.
+/// Returns the operations a second for each unit of currency an hour.
 #[must_use]
 pub fn rate_per_hourly(hourly: f64, rate: f64) -> f64 {
     rate / hourly
 }
 
-/// PublishedSetup costs and what they are said to rest on.
+/// Published costs and their stated assumptions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statement {
-    /// What it is about.
+    /// Subject of the statement.
     pub title: String,
     /// Kinds and numbers of servers, where stated.
     pub servers: Vec<(String, u32)>,
@@ -139,25 +139,25 @@ pub struct Statement {
     pub month: Option<f64>,
     /// Operations a second for each unit of currency an hour, as printed.
     pub rate_per_hourly: Option<f64>,
-    /// What else is to be known of it.
+    /// Further note on it.
     pub note: String,
 }
 
 /// A printed figure beside the one that its assumptions give.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recomputed {
-    /// Which figure.
+    /// Name of the figure.
     pub what: &'static str,
-    /// As printed.
+    /// Figure as printed.
     pub printed: f64,
-    /// From the assumptions.
+    /// Figure that follows from the assumptions.
     pub follows: f64,
     /// The rate that the printed figure rests on, where it is a rate for a price.
     pub rests_on: Option<f64>,
 }
 
 impl Recomputed {
-    /// The publication contradicts itself: by more than rounding explains.
+    /// Returns true if the publication contradicts itself by more than rounding explains.
     #[must_use]
     pub fn contradicts(&self) -> bool {
         (self.printed / self.follows - 1.0).abs() > ROUNDING
@@ -165,7 +165,7 @@ impl Recomputed {
 }
 
 impl Statement {
-    /// Each printed figure that the statement's own assumptions lead to, computed again.
+    /// Computes again each printed figure that follows from the statement's own assumptions.
     ///
     /// # Errors
     /// [`BillError`] if a server has no price.
@@ -194,22 +194,21 @@ impl Statement {
     }
 }
 
-/// Servers that a load needs, as few as the measured capacity may allow and as many as it may
-/// take.
+/// Numbers of servers that a load needs: the fewest that the measured capacity may allow, and the number that it gives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Needed {
-    /// With the capacity at the upper end of its interval.
+    /// Servers with the capacity at the upper end of its interval.
     pub least: f64,
-    /// With the capacity as measured.
+    /// Servers with the capacity as measured.
     pub servers: f64,
-    /// It goes beyond what was measured.
+    /// The number goes beyond the numbers of servers that were measured.
     pub extrapolates: bool,
 }
 
-/// How many servers carry `load` operations a second. `rate` is what `measured` servers carried and
-/// `upper` what they may have carried at most. `fitted`, where several numbers of servers were
-/// measured, tells what a number of servers carries; without it each is taken to carry as much as
-/// the next. None if no number of servers that the fit knows carries the load.
+/// Returns the number of servers that carry `load` operations a second. `rate` is the throughput that `measured`
+/// servers carried, and `upper` the most that they may have carried. `fitted`, where several numbers of servers were
+/// measured, gives the throughput of a number of servers; without it each server is taken to carry as much as the
+/// next. `None` if no number of servers that the fit knows carries the load.
 #[must_use]
 pub fn servers_needed(
     load: f64,

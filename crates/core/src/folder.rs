@@ -1,5 +1,5 @@
-//! Folders that go away with their owner: a testbed's nodes keep their files in one, an engine without
-//! a folder of its own another. What a killed owner left behind, the next one on this machine sweeps up.
+//! Folders that go away with their owner: one for the files of a testbed's nodes, another for an engine without a
+//! folder of its own. Folders that a killed owner left behind are swept up by the next one on this machine.
 
 use std::fs;
 use std::io;
@@ -13,12 +13,12 @@ const OWNER: &str = "owner.lock";
 /// Name of the file that is locked while folders are made and swept up.
 const ROOT_LOCK: &str = "root.lock";
 
-/// Where one user's folders of one kind are.
+/// Parent of one user's folders of one kind.
 #[derive(Clone, Debug)]
 pub struct FolderRoot(PathBuf);
 
 impl FolderRoot {
-    /// The folders of this user called `kind` below `parent`, such as `/var/tmp`.
+    /// Opens the parent of this user's folders called `kind` below `parent`, such as `/var/tmp`; makes it if need be.
     ///
     /// # Errors
     /// If it is not there and cannot be made, or belongs to somebody else.
@@ -35,17 +35,16 @@ impl FolderRoot {
         Ok(FolderRoot(root))
     }
 
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Makes a new folder whose name begins with `name`, after sweeping up what owners that are gone
-    /// have left.
+    /// Makes a new folder whose name begins with `name`, after sweeping up the folders of owners that are gone.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn make(&self, name: &str) -> io::Result<OwnedFolder> {
         let _sole = Lock::wait(&self.0.join(ROOT_LOCK))?;
         self.sweep();
@@ -54,7 +53,7 @@ impl FolderRoot {
         Ok(OwnedFolder { path: made.keep(), kept: false, _owner: owner })
     }
 
-    /// The folders whose owners live, sorted.
+    /// Returns the folders whose owners live, sorted.
     ///
     /// # Errors
     /// If they cannot be listed.
@@ -66,7 +65,7 @@ impl FolderRoot {
         Ok(found)
     }
 
-    /// Removes every folder whose owner is gone. What cannot be removed now is left to the next sweep.
+    /// Removes every folder whose owner is gone. A folder that cannot be removed now is left to the next sweep.
     fn sweep(&self) {
         for folder in self.owned() {
             if let Ok(Some(_ours)) = Lock::attempt(&folder.join(OWNER)) {
@@ -93,7 +92,7 @@ impl OwnedFolder {
     /// Uses a folder of the user's, with the data that are in it, and leaves it there.
     ///
     /// # Errors
-    /// What the system says, or that somebody else uses the folder.
+    /// The system's error, or one that tells that another testbed uses the folder.
     pub fn kept(path: &Path) -> io::Result<OwnedFolder> {
         fs::create_dir_all(path)?;
         let path = path.canonicalize()?;
@@ -102,7 +101,7 @@ impl OwnedFolder {
         Ok(OwnedFolder { path, kept: true, _owner: owner })
     }
 
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -117,7 +116,7 @@ impl Drop for OwnedFolder {
     }
 }
 
-/// A server that is just ending may still write: the second attempt finds it gone.
+/// Removes a folder. It tries again, up to 50 times 20 ms, since a server that is just ending may still write into it.
 fn remove(folder: &Path) {
     for _ in 0..50 {
         match fs::remove_dir_all(folder) {

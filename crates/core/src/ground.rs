@@ -1,4 +1,5 @@
-//! The ground floor: what every part needs and no part owns. Nothing here knows of a store or a load.
+//! The ground floor: units, hints, numbers, draws, which every part needs and no part owns. Nothing here knows of a
+//! store or a load.
 
 pub mod hash;
 pub mod hints;

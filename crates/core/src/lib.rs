@@ -1,12 +1,12 @@
-//! kvdyno's load engine: what is asked of a store, how the asking is timed, and how every answer
-//! is checked. It knows no store and writes no result.
+//! kvdyno's load engine: it draws operations, sends them to a store, times them, and checks every answer. It knows no
+//! store and writes no result.
 //!
 //! Data flows one way: [`suite`] → [`workload`] plan → [`load`] → [`store`] → [`measure`] and
 //! [`verify`] → [`verdict`].
 
-// What every part needs and no part owns: units, hints, numbers in words, draws.
+// Units, hints, numbers in words, draws: every part needs them and no part owns them.
 pub mod ground;
-// What may be shown to somebody: secrets are hidden here.
+// Redaction of secrets in everything that is shown.
 pub mod redact;
 // Folders and locks that go away with the process that has them.
 pub mod folder;
@@ -16,7 +16,7 @@ pub mod lock;
 pub mod suite;
 // Keys, distributions, values, mixes, faults: pure functions of a seed and an operation's id.
 pub mod workload;
-// What a store implements.
+// The store contract: what a driver implements.
 pub mod store;
 // The load loop, and what carries it.
 pub mod load;
@@ -24,13 +24,13 @@ pub mod load;
 pub mod measure;
 // Stamps, the ledger, anomalies, histories and their linearizability.
 pub mod verify;
-// What is claimed of a run, in numbers, and the one function that makes its status.
+// Evidence for and against each claim of a run, in numbers, and the one function that makes its status.
 pub mod evidence;
 // Reasons for and against a measurement; conditions and claims.
 pub mod verdict;
 // The search for the highest rate, and the law of scaling.
 pub mod capacity;
-// What servers cost, from prices that the user states.
+// The cost of servers, from prices that the user states.
 pub mod cost;
 
 mod cache;

@@ -1,5 +1,5 @@
-//! File locks: what one living process holds and no other may take. The kernel lets go of them when
-//! the process ends, however it ends, so nothing can be left locked.
+//! File locks: one living process holds a lock, and no other can take it. The kernel releases a lock when its process
+//! ends, however it ends, so nothing can be left locked.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -7,28 +7,28 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 
-/// A held lock on a file; let go on drop. The file stays: removing it would let two processes lock
-/// two files of the same name.
+/// A held lock on a file; released on drop. The file stays: removing it would let two processes lock two files of the
+/// same name.
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Waits until the lock is ours. The file is made if it is not there.
+    /// Waits until this process has the lock. Makes the file if it is not there.
     ///
     /// # Errors
-    /// What the system says of the file.
+    /// The system's error about the file.
     pub fn wait(path: &Path) -> io::Result<Lock> {
         let file = open(path)?;
         lock(&file, FlockOperation::LockExclusive)?;
         Ok(Lock { _file: file })
     }
 
-    /// Takes the lock if nobody holds it.
+    /// Takes the lock if nobody holds it; `None` if somebody does.
     ///
     /// # Errors
-    /// What the system says of the file; that somebody holds the lock is not an error.
+    /// The system's error about the file; a lock that somebody holds is not an error.
     pub fn attempt(path: &Path) -> io::Result<Option<Lock>> {
         let file = open(path)?;
         match lock(&file, FlockOperation::NonBlockingLockExclusive) {

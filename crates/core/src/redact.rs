@@ -1,18 +1,18 @@
-//! What may be shown: the one place that decides what is a secret, what stands in its place, and how
-//! text of a server becomes harmless for a terminal.
+//! Redaction: the one place that decides what is a secret, what stands in its place, and how text of a server becomes
+//! harmless for a terminal.
 //!
-//! Three lines of defence. A URL that was understood is shown in parts, without its secrets; text that nobody
-//! understood is cut short by [`redact`], in doubt too much; and each secret that was ever understood
-//! is taken out of what servers say ([`hide`]), for some repeat what they were sent.
+//! Three lines of defence. A URL that was parsed is shown in parts, without its secrets; [`redact`] cuts short text
+//! that was not parsed, in doubt too much of it; and [`hide`] takes each secret that was ever parsed out of what
+//! servers say, for some repeat what they were sent.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-/// Stands where a secret was.
+/// Text that stands in place of a secret.
 pub const MASK: &str = "***";
 
-/// Shorter secrets are not looked for in other text: they would be found everywhere.
+/// Fewest bytes of a secret that is looked for in other text: a shorter one would be found everywhere.
 const SHORTEST: usize = 4;
 
 /// Words in the name of an option, a parameter or a header that mark its value as a secret.
@@ -38,7 +38,7 @@ const HEADER: &str = "header.";
 static ANY_KNOWN: AtomicBool = AtomicBool::new(false);
 static KNOWN: RwLock<Vec<String>> = RwLock::new(Vec::new());
 
-/// Whether the value of an option, parameter or header of this name is a secret.
+/// Returns true if the value of an option, parameter or header of this name is a secret.
 #[must_use]
 pub fn names_secret(name: &str) -> bool {
     let name = name.trim_start_matches('-').to_ascii_lowercase();
@@ -49,13 +49,13 @@ pub fn names_secret(name: &str) -> bool {
     word || name.ends_with("key") || (name.starts_with(HEADER) && name.contains("key"))
 }
 
-/// Whether the value of an option is a secret, for its name or for what it holds.
+/// Returns true if the value of an option is a secret, by its name or by its content.
 #[must_use]
 pub fn is_secret(name: &str, value: &str) -> bool {
     names_secret(name) || redact(value) != value
 }
 
-/// From now on [`hide`] takes this out of what is said. Secrets of fewer than four bytes are not looked for.
+/// Makes [`hide`] take this secret out of texts from now on. Secrets of fewer than four bytes are not looked for.
 pub fn remember(secret: &str) {
     if secret.len() < SHORTEST || secret == MASK {
         return;
@@ -69,7 +69,7 @@ pub fn remember(secret: &str) {
     }
 }
 
-/// The text with `***` in place of each secret that is known.
+/// Returns the text with `***` in place of each secret that is known.
 #[must_use]
 pub fn hide(text: Cow<'_, str>) -> Cow<'_, str> {
     if !ANY_KNOWN.load(Ordering::Acquire) {
@@ -85,9 +85,9 @@ pub fn hide(text: Cow<'_, str>) -> Cow<'_, str> {
     text
 }
 
-/// Text that may hold URLs which nobody has understood: what stands between `://` and the last `@`
-/// becomes `***`, of a parameter that is a secret all that follows, and where there is both all of
-/// it. What is masked already stays as it is.
+/// Redacts text that may hold URLs which were not parsed: `***` takes the place of what stands between `://` and the
+/// last `@`, of all that follows the name of a secret parameter, and where there is both, of everything from the
+/// first on. Text that is masked already stays as it is.
 #[must_use]
 pub fn redact(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
@@ -104,7 +104,8 @@ pub fn redact(text: &str) -> String {
     clean + &redact_one(rest)
 }
 
-/// A message for the user, in which advice may hold `redis://user:password@host`, and how an `@` is written.
+/// Redacts a message for the user; advice in it may hold `redis://user:password@host`, and how an `@` is written,
+/// which stay.
 #[must_use]
 pub fn redact_message(text: &str) -> String {
     const EXAMPLES: [&str; 2] = ["user:password@host", "`@`"];
@@ -123,7 +124,7 @@ fn redact_one(text: &str) -> String {
     }
 }
 
-/// Where the scheme of a second URL begins: a word after a blank or a quote.
+/// Returns the place at which the scheme of a second URL begins: a word after a blank or a quote.
 fn beginning_of_second_url(text: &str) -> Option<usize> {
     let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     text.match_indices("://").skip(1).find_map(|(at, _)| {
@@ -132,8 +133,8 @@ fn beginning_of_second_url(text: &str) -> Option<usize> {
     })
 }
 
-/// A command line with each argument cleaned by [`redact`] and [`hide`]; the value after or in an
-/// option whose name speaks of a secret is hidden too.
+/// Redacts a command line: cleans each argument by [`redact`] and [`hide`], and hides the value after or in an option
+/// whose name speaks of a secret, too.
 #[must_use]
 pub fn redact_command(arguments: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut hide_next = false;
@@ -151,8 +152,8 @@ pub fn redact_command(arguments: impl IntoIterator<Item = String>) -> Vec<String
     clean
 }
 
-/// Text of a server or a file as one line: its ends of lines are blanks, and what else would move the cursor
-/// or turn the direction of writing is written `\u001b`, which JSON reads as the same character.
+/// Makes text of a server or a file one line: ends of lines become blanks, and every other character that would move
+/// the cursor or turn the direction of writing is written as `\u001b`, which JSON reads as the same character.
 #[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unprintable) {
@@ -169,7 +170,7 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     clean.into()
 }
 
-/// As [`plain`], for text of several lines of one's own, whose ends stay.
+/// Cleans as [`plain`] does, for kvdyno's own text of several lines, whose ends stay.
 #[must_use]
 pub fn plain_lines(text: &str) -> Cow<'_, str> {
     if !text.contains(|c| c != '\n' && is_unprintable(c)) {
@@ -178,13 +179,13 @@ pub fn plain_lines(text: &str) -> Cow<'_, str> {
     text.split('\n').map(plain).collect::<Vec<_>>().join("\n").into()
 }
 
-/// A control character, or one that makes what follows be read backwards.
+/// Returns true for a control character, or one that makes the text after it be read backwards.
 #[must_use]
 pub fn is_unprintable(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Where what may be user and password begins and ends, unless it is masked.
+/// Returns the begin and the end of what may be user and password; `None` if there is none or it is masked.
 fn user(text: &str) -> Option<(usize, usize)> {
     let start = text.find("://")? + 3;
     let rest = &text[start..];
@@ -194,7 +195,7 @@ fn user(text: &str) -> Option<(usize, usize)> {
     (!clean).then_some((start, start + last))
 }
 
-/// Where the value of the first parameter begins that is a secret and not masked.
+/// Returns the place at which the value of the first parameter begins that is a secret and not masked.
 fn secret_parameter(text: &str) -> Option<usize> {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "._-%".contains(c);
     text.match_indices('=').map(|(at, _)| at).find_map(|at| {

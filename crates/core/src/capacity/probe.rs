@@ -1,24 +1,24 @@
-//! The phase that tries one number of clients, or one rate: what the phase of the search does, with
-//! its requests shared out among its groups as there.
+//! Phases that try one number of clients, or one rate: a copy of the search's phase, with its requests shared out
+//! among its groups as there.
 
 use std::time::Duration;
 
 use crate::workload::{Arrival, Curve, PhasePlan, derive_seed};
 
-/// Time to drain what is in flight when a probe is over.
+/// Time to drain requests in flight when a probe is over.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// What a probe asks of the store.
+/// Load of a probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ProbeLoad {
-    /// This many clients, each with its next request when the last is answered.
+    /// This many clients, each of which sends its next request when the last is answered.
     Clients(u32),
     /// This many requests a second, by all clients of the phase.
     Rate(f64),
 }
 
-/// Phase number `index` of a run, called `name`, that asks for `asked` over `length`. What comes at
-/// random differs from that of any other phase of the run.
+/// Makes phase number `index` of a run, called `name`, with the load `asked` for the time `length`. Its random draws
+/// differ from those of any other phase of the run.
 #[must_use]
 pub fn probe(
     phase: &PhasePlan,

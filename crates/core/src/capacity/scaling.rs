@@ -3,60 +3,59 @@
 //! (N. J. Gunther, "A General Theory of Computational Scalability Based on Rational Functions",
 //! arXiv:0808.1431, 2008).
 //!
-//! N / X(N) is linear in 1 / λ, σ / λ and κ / λ, so it is fitted by linear least squares, each point
-//! weighted such that relative errors of X count alike. σ and κ below 0 mean nothing here: whichever
-//! would be is held at 0, and the others are fitted again.
+//! N / X(N) is linear in 1 / λ, σ / λ and κ / λ, so it is fitted by linear least squares, each point weighted such
+//! that relative errors of X count alike. σ and κ below 0 have no meaning here: a coefficient that would be below 0
+//! is held at 0, and the others are fitted again.
 
-/// Points that a fit of three coefficients needs at least; one more than that, to be held against
-/// something.
+/// Fewest points of a fit of three coefficients: one more than it has coefficients, so that the fit can be checked.
 const POINTS: usize = 4;
-/// The law explains this share of the variance, or nothing is read off it.
+/// Least share of the variance that the law must explain, or nothing is read off it.
 const GOOD: f64 = 0.9;
 
 /// The coefficients of the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scaling {
-    /// Throughput of one, operations a second.
+    /// Throughput of one client, thread or server, operations a second.
     pub lambda: f64,
-    /// Contention: the share that goes one by one. 0 or more.
+    /// Contention: the share of work that is done one at a time. 0 or more.
     pub sigma: f64,
-    /// Coherency: what each costs each other. 0 or more.
+    /// Coherency: the cost of each pair of clients, threads or servers. 0 or more.
     pub kappa: f64,
 }
 
-/// The law that fits a sweep, and how well.
+/// The law that fits a sweep, with its goodness.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
     /// The law.
     pub scaling: Scaling,
-    /// Share of the variance of the throughput that it explains; below 0: worse than the mean.
+    /// Share of the variance of the throughput that it explains; below 0 it is worse than the mean.
     pub r2: f64,
     /// Greatest number in the sweep.
     pub largest: f64,
 }
 
-/// Where the law's throughput is highest.
+/// Number at which the law's throughput is highest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Peak {
-    /// At so many.
+    /// Number of clients, threads or servers.
     pub at: f64,
-    /// Operations a second there.
+    /// Throughput there, operations a second.
     pub rate: f64,
 }
 
-/// A sweep of too few numbers to fit anything to.
+/// Error of a sweep of too few different numbers for a fit; holds how many there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} numbers carry no fit of three coefficients; {POINTS} are the fewest")]
 pub struct TooFewPoints(pub usize);
 
 impl Scaling {
-    /// Throughput at `n`, operations a second.
+    /// Returns the throughput at `n`, operations a second.
     #[must_use]
     pub fn rate(&self, n: f64) -> f64 {
         self.lambda * n / (1.0 + self.sigma * (n - 1.0) + self.kappa * n * (n - 1.0))
     }
 
-    /// Where the throughput is highest; none if it never falls.
+    /// Returns the place of the highest throughput; `None` if it never falls.
     #[must_use]
     pub fn peak(&self) -> Option<Peak> {
         let at = ((1.0 - self.sigma).max(0.0) / self.kappa).sqrt().max(1.0);
@@ -86,26 +85,26 @@ impl Fit {
         Ok(Fit { scaling, r2: r2(&points, &scaling), largest })
     }
 
-    /// Whether the law describes the sweep well enough to read anything off it.
+    /// Returns true if the law describes the sweep well enough to read anything off it.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.r2 >= GOOD
     }
 
-    /// The peak, if the fit is good and the sweep reached it: beyond the data nothing is forecast.
+    /// Returns the peak, if the fit is good and the sweep reached it: beyond the data nothing is forecast.
     #[must_use]
     pub fn peak_seen(&self) -> Option<Peak> {
         self.scaling.peak().filter(|peak| self.is_good() && peak.at <= self.largest)
     }
 
-    /// What the law says of `n`, if the fit is good and `n` lies within the sweep.
+    /// Returns the law's throughput at `n`, operations a second, if the fit is good and `n` lies within the sweep.
     #[must_use]
     pub fn within(&self, n: f64) -> Option<f64> {
         (self.is_good() && n <= self.largest).then(|| self.scaling.rate(n))
     }
 }
 
-/// Weighted least squares with σ and κ free or held at 0; none if one comes out below 0.
+/// Fits by weighted least squares with σ and κ free or held at 0; `None` if a coefficient comes out below 0.
 fn fit_with(points: &[(f64, f64)], free: [bool; 2]) -> Option<Scaling> {
     let mut normal = [[0.0; 4]; 3];
     for &(n, x) in points {
@@ -132,7 +131,7 @@ fn fit_with(points: &[(f64, f64)], free: [bool; 2]) -> Option<Scaling> {
     fine.then_some(scaling)
 }
 
-/// Gaussian elimination with pivots; none if the equations have no one solution.
+/// Solves the equations by Gaussian elimination with pivots; `None` if they have no single solution.
 fn solved(mut rows: [[f64; 4]; 3]) -> Option<[f64; 3]> {
     for column in 0..3 {
         let pivot =
@@ -152,7 +151,7 @@ fn solved(mut rows: [[f64; 4]; 3]) -> Option<[f64; 3]> {
     Some([0, 1, 2].map(|i| rows[i][3] / rows[i][i]))
 }
 
-/// What the fit minimizes: squares of relative errors of N / X.
+/// Returns the sum that the fit minimizes: squares of relative errors of N / X.
 fn error_of(points: &[(f64, f64)], scaling: &Scaling) -> f64 {
     points.iter().map(|&(n, x)| (x / scaling.rate(n) - 1.0).powi(2)).sum()
 }
@@ -172,7 +171,7 @@ mod tests {
 
     const CLIENTS: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
 
-    /// The sweep of a law, each point off by up to `noise` of itself.
+    /// Makes the sweep of a law, each point off by up to `noise` of itself.
     fn sweep(law: Scaling, noise: f64, seed: u64) -> Vec<(f64, f64)> {
         let off = |n: f64| derive_seed(seed, n as u64) as f64 / u64::MAX as f64 * 2.0 - 1.0;
         CLIENTS.map(|n| (n, law.rate(n) * (1.0 + noise * off(n)))).to_vec()

@@ -3,54 +3,54 @@
 
 /// Most digits that a rate of the grid has, so that it can be read and typed.
 const DIGITS: i32 = 4;
-/// Confirmations that may fail, each a step below the one before, until the search gives up.
+/// Most confirmations that may fail, each a step below the one before, until the search gives up.
 const CONFIRMATIONS: u32 = 6;
-/// Probes of a rate that must miss the condition.
+/// Probes of a rate that must miss the condition before the rate counts as missing it.
 const MISSES: u32 = 2;
-/// Probes of a rate at most, of which some may be unclear.
+/// Most probes of a rate, of which some may be unclear.
 const TRIES: u32 = 4;
-/// No rate below this one is tried, requests a second.
+/// Lowest rate that is tried, requests a second.
 const LEAST: f64 = 1.0;
 
-/// Where a search begins and how fine it is.
+/// Begin, end and step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Search {
     /// First rate, requests a second.
     pub first: f64,
-    /// No rate above this one is tried, requests a second.
+    /// Highest rate that is tried, requests a second.
     pub most: f64,
-    /// From one rate of the grid to the next, as a share: 0.05.
+    /// Step from one rate of the grid to the next, as a share: 0.05.
     pub step: f64,
 }
 
-/// What a probe of one rate found.
+/// Result of a probe of one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// The condition held.
     Meets,
     /// The rate was carried, and the condition did not hold.
     Misses,
-    /// The condition did not hold or the rate was not carried, and something else than the store may be why.
+    /// The condition did not hold or the rate was not carried, and the reason may be something else than the store.
     Unclear,
     /// The rate was not carried at all.
     Overloaded,
 }
 
-/// Why a rate is probed.
+/// Purpose of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// To find a rate that meets the condition and one that does not.
     Bracket,
     /// To bring the two together.
     Bisect,
-    /// It missed the condition once, which a moment's trouble explains as well.
+    /// To probe a rate again that missed the condition once, which a moment's trouble explains as well.
     Again,
-    /// A longer run, at the rate that is to be reported.
+    /// To confirm the rate that is to be reported, by a longer run.
     Confirm,
 }
 
 impl Purpose {
-    /// The word used in results.
+    /// Returns the word used in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -67,33 +67,32 @@ impl Purpose {
 pub struct Attempt {
     /// Requests a second.
     pub rate: f64,
-    /// Why.
+    /// Purpose of the probe.
     pub purpose: Purpose,
-    /// What came of it.
+    /// Result of the probe.
     pub seen: Seen,
 }
 
-/// What a search found: the truth lies from `carried` to below `missed`.
+/// Result of a search: the highest rate lies from `carried` to below `missed`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchOutcome {
-    /// Highest rate that met the condition, in a confirmation run if `confirmed`; none if no rate
-    /// did.
+    /// Highest rate that met the condition in a confirmation run; `None` if no rate did.
     pub carried: Option<f64>,
-    /// Lowest rate that did not; none if every rate up to the greatest allowed one met it.
+    /// Lowest rate that did not; `None` if every rate up to the greatest allowed one met it.
     pub missed: Option<f64>,
     /// A confirmation run met the condition at `carried`.
     pub confirmed: bool,
-    /// Everything that was tried, in order.
+    /// All attempts, in order.
     pub attempts: Vec<Attempt>,
 }
 
 impl Search {
-    /// Asks `probe` for one rate after the other: strides that double until one rate meets the
-    /// condition and another does not, then the middle between them until they are neighbours on the
-    /// grid, then a confirmation run; where that fails, a step lower, and again.
+    /// Probes one rate after the other: strides double until one rate meets the condition and another does not, then
+    /// the middle between them is probed until they are neighbours on the grid; then a confirmation run follows. A
+    /// step lower is tried where that fails.
     ///
-    /// A rate that was carried and missed the condition is probed again, and so is a confirmation: two
-    /// must miss, not counting up to two that something else may have spoilt.
+    /// A rate that was carried and missed the condition is probed again, and so is a confirmation: two probes must
+    /// miss, not counting up to two that something other than the store may have spoilt.
     ///
     /// # Errors
     /// Whatever `probe` fails with.
@@ -131,13 +130,13 @@ impl Search {
         })
     }
 
-    /// Number of the grid's last rate that is not above `rate`.
+    /// Returns the number of the grid's last rate that is not above `rate`.
     fn place(&self, rate: f64) -> i32 {
         // The smallest part of a step more: a rate of the grid is its own place.
         (rate.ln() / self.step.ln_1p() + 1e-6).floor() as i32
     }
 
-    /// A rate of the grid, to four digits.
+    /// Returns a rate of the grid, to four digits.
     fn rate(&self, place: i32) -> f64 {
         let rate = (f64::from(place) * self.step.ln_1p()).exp();
         let digits = DIGITS - 1 - rate.log10().floor() as i32;
@@ -165,7 +164,7 @@ where
         Ok(seen)
     }
 
-    /// What probing a rate, again if it misses, says of it.
+    /// Probes a rate, again if it misses, and returns true if it meets the condition.
     fn meets(&mut self, place: i32, purpose: Purpose) -> Result<bool, E> {
         let (mut misses, mut unclear) = (0, 0);
         while misses < MISSES && misses + unclear < TRIES {
@@ -180,7 +179,7 @@ where
         Ok(false)
     }
 
-    /// A place that meets the condition and one above that does not, where there are such.
+    /// Returns a place that meets the condition and one above that does not, where there are such.
     fn bracket(&mut self, first: i32) -> Result<(Option<i32>, Option<i32>), E> {
         let most = self.search.place(self.search.most);
         let least = self.search.place(LEAST);
@@ -222,7 +221,7 @@ mod tests {
         run.unwrap_or_else(|never| match never {})
     }
 
-    /// Meets up to a knee, is carried a little above it, then overloads.
+    /// Returns a store that meets the condition up to a knee, carries the rate a little above it, then overloads.
     fn knee(at: f64) -> impl Fn(f64, Purpose) -> Seen {
         move |rate, _| match rate {
             rate if rate <= at => Seen::Meets,
@@ -324,7 +323,7 @@ mod tests {
         assert!(found.carried.unwrap() > 9_500.0 && confirmations == 2, "{found:?}");
     }
 
-    /// A number from 0 to 1 that depends on the seed and `n` alone.
+    /// Returns a number from 0 to 1 that depends on the seed and `n` alone.
     fn chance(seed: u64, n: u64) -> f64 {
         derive_seed(seed, n) as f64 / u64::MAX as f64
     }

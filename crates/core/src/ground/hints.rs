@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-/// Words of other load tools, and what they are called here.
+/// Words of other load tools, each with kvdyno's words for the same.
 const SYNONYMS: [(&str, &[&str]); 18] = [
     ("read", &["get"]),
     ("reads", &["get"]),
@@ -25,7 +25,7 @@ const SYNONYMS: [(&str, &[&str]); 18] = [
     ("zipf", &["zipfian"]),
 ];
 
-/// The choice nearest to `word`, if one is near enough to be meant.
+/// Returns the choice nearest to `word`, if one is near enough to be meant.
 #[must_use]
 pub fn nearest<'a>(word: &str, choices: &[&'a str]) -> Option<&'a str> {
     let word = word.to_lowercase().replace(['_', ' '], "-");
@@ -45,12 +45,13 @@ pub fn nearest<'a>(word: &str, choices: &[&'a str]) -> Option<&'a str> {
         .map(|(_, choice)| choice)
 }
 
-/// Characters that two words begin with alike: of two that are as near, what was typed begins the one meant.
+/// Counts the characters that two words begin with alike: of two choices that are as near, the one that begins as
+/// typed is meant.
 fn common_beginning(word: &str, choice: &str) -> usize {
     word.chars().zip(choice.to_lowercase().chars()).take_while(|(a, b)| a == b).count()
 }
 
-/// What to do about an unknown word: the nearest one, else all of them.
+/// Returns advice about an unknown word: the nearest choice, else all of them.
 #[must_use]
 pub fn hint(word: &str, choices: &[&str]) -> String {
     match nearest(word, choices) {

@@ -1,6 +1,6 @@
-//! The middle of some figures, by one rule everywhere.
+//! The median of figures, by one rule everywhere.
 
-/// The middle one, or the mean of the two in the middle; 0 if there is none.
+/// Returns the middle figure, or the mean of the two in the middle; 0 if there is none.
 #[must_use]
 pub fn median(figures: &[f64]) -> f64 {
     let mut sorted = figures.to_vec();

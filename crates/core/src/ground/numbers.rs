@@ -1,8 +1,8 @@
-//! How numbers are written in every output: significant digits, and units that suit them.
+//! Formats of numbers in every output: significant digits, and units that suit them.
 
 use super::units::{BYTES, SI};
 
-/// A latency in the unit that suits it, such as `8.19 µs`.
+/// Prints a latency, ns, in the unit that suits it, such as `8.19 µs`.
 #[must_use]
 pub fn duration_text(nanos: f64) -> String {
     let (value, unit) = match nanos {
@@ -14,12 +14,12 @@ pub fn duration_text(nanos: f64) -> String {
     format!("{} {unit}", significant(value))
 }
 
-/// From here on a number of 53 bits does not have all of its digits.
+/// Least number that is printed with a power of ten: from here on 53 bits do not hold all digits.
 const MOST_EXACT: f64 = 1e15;
 
-/// Three significant digits or all digits before the point, in groups of three: `0.0123`, `1.23`,
-/// `12.3`, `123`, `12,345`; at most five places after the point. What is larger than its digits can tell
-/// has a power of ten: `1.23e17`.
+/// Prints three significant digits or all digits before the point, in groups of three: `0.0123`, `1.23`, `12.3`,
+/// `123`, `12,345`; at most five places after the point. A number whose digits are not all exact has a power of ten:
+/// `1.23e17`.
 #[must_use]
 pub fn significant(value: f64) -> String {
     match value.abs() {
@@ -34,8 +34,7 @@ pub fn significant(value: f64) -> String {
     }
 }
 
-/// A whole number in groups of three digits; one that is larger than its digits can tell as
-/// [`significant`] has it.
+/// Prints a whole number in groups of three digits; one whose digits are not all exact as [`significant`] does.
 #[must_use]
 pub fn grouped(value: f64) -> String {
     if value.abs() >= MOST_EXACT {
@@ -52,7 +51,7 @@ pub fn grouped(value: f64) -> String {
     if value < 0.0 { format!("-{text}") } else { text }
 }
 
-/// An amount of money: two places, more where that shows nothing.
+/// Prints an amount of money: with two places, and more where these show nothing.
 pub fn money(amount: f64) -> String {
     match amount {
         large if large >= 1_000.0 => {
@@ -64,7 +63,7 @@ pub fn money(amount: f64) -> String {
     }
 }
 
-/// Three significant digits of something below 1.
+/// Prints three significant digits of a number below 1.
 pub fn small(amount: f64) -> String {
     match amount {
         tiny if tiny > 0.0 && tiny < 0.001 => format!("{tiny:.2e}"),
@@ -72,7 +71,7 @@ pub fn small(amount: f64) -> String {
     }
 }
 
-/// Three significant digits: `1.23`, `12.3`, `123`.
+/// Prints three significant digits: `1.23`, `12.3`, `123`.
 fn three_digits(number: f64) -> String {
     let places = match number.abs() {
         n if n < 9.995 => 2,
@@ -82,7 +81,8 @@ fn three_digits(number: f64) -> String {
     format!("{number:.places$}")
 }
 
-/// Divides by the largest factor that leaves at least 1 after rounding to three digits.
+/// Divides by the largest factor of `table` that leaves at least 1 after rounding to three digits; returns the number
+/// and the unit.
 fn rounded<'a>(number: f64, table: &[(&'a str, u64)]) -> (String, &'a str) {
     let mut best = table[0];
     for step in table {

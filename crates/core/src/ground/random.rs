@@ -15,7 +15,7 @@ pub fn mix64(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// [`mix64`] without its last step, which only the low half needs.
+/// Mixes as [`mix64`] does, without its last step, which only the low half needs.
 #[inline]
 #[must_use]
 pub fn mix64_high(x: u64) -> u64 {
@@ -23,7 +23,7 @@ pub fn mix64_high(x: u64) -> u64 {
     (x ^ (x >> 27)).wrapping_mul(SECOND)
 }
 
-/// The inverse of [`mix64`].
+/// Inverts [`mix64`].
 #[inline]
 #[must_use]
 pub fn unmix64(x: u64) -> u64 {
@@ -34,8 +34,8 @@ pub fn unmix64(x: u64) -> u64 {
     x ^ (x >> 30) ^ (x >> 60)
 }
 
-/// The inverse of an odd number modulo 2^64 by Newton's iteration, which doubles the number of
-/// right bits each time (3, 6, 12, 24, 48, 96).
+/// Returns the inverse of an odd number modulo 2^64 by Newton's iteration, which doubles the number of right bits
+/// each time (3, 6, 12, 24, 48, 96).
 const fn odd_inverse(odd: u64) -> u64 {
     let mut inverse = odd;
     let mut round = 0;
@@ -46,7 +46,7 @@ const fn odd_inverse(odd: u64) -> u64 {
     inverse
 }
 
-/// A seed for one purpose, so that kinds, records and sizes of an operation are independent.
+/// Derives a seed for one purpose, so that kinds, records and sizes of an operation are independent.
 #[must_use]
 pub(crate) fn derive_seed(seed: u64, purpose: u64) -> u64 {
     mix64(mix64(seed) ^ purpose.wrapping_mul(GOLDEN))
@@ -59,28 +59,28 @@ pub struct Random {
 }
 
 impl Random {
-    /// The generator of operation `id` under `seed`.
+    /// Makes the generator of operation `id` under `seed`.
     #[inline]
     #[must_use]
     pub fn new(seed: u64, id: u64) -> Self {
         Random { state: seed ^ mix64(id) }
     }
 
-    /// The next 64 bits.
+    /// Draws the next 64 bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GOLDEN);
         mix64(self.state)
     }
 
-    /// Uniform in [0, 1), a multiple of 2^-53.
+    /// Draws a multiple of 2^-53, uniform in [0, 1).
     #[inline]
     pub fn next_f64(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform in 0..n without bias (Lemire, "Fast Random Integer Generation in an Interval",
-    /// 2019); 0 if `n` is 0.
+    /// Draws a number uniform in 0..n, without bias (Lemire, "Fast Random Integer Generation in an Interval", 2019);
+    /// 0 if `n` is 0.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         let mut product = u128::from(self.next_u64()) * u128::from(n);
@@ -98,7 +98,7 @@ impl Random {
 const ROUNDS: usize = 4;
 const ROUNDS_OF_SMALL: usize = 12;
 const SMALL_BITS: u32 = 12;
-/// Of fewer bits a network cannot reach all shuffles alike.
+/// Fewest bits of a network: with fewer it cannot reach all shuffles alike.
 const LEAST_BITS: u32 = 6;
 
 /// A one-to-one shuffle of 0..n: a Feistel network over the next power of two, walked along its
@@ -114,7 +114,7 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The shuffle of 0..n that belongs to `seed`.
+    /// Makes the shuffle of 0..n that belongs to `seed`.
     #[must_use]
     pub fn new(n: u64, seed: u64) -> Self {
         let bits = (64 - n.saturating_sub(1).leading_zeros()).max(LEAST_BITS);
@@ -131,13 +131,13 @@ impl Permutation {
         }
     }
 
-    /// How many numbers it shuffles.
+    /// Returns the number of numbers that it shuffles.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.n
     }
 
-    /// Where `x` goes. What is not below n stays.
+    /// Returns the number that `x` is mapped to; a number that is not below n is mapped to itself.
     #[inline]
     #[must_use]
     pub fn apply(&self, x: u64) -> u64 {
@@ -151,7 +151,7 @@ impl Permutation {
         y
     }
 
-    /// What goes to `y`: the inverse of [`Permutation::apply`].
+    /// Returns the number that is mapped to `y`: the inverse of [`Permutation::apply`].
     #[inline]
     #[must_use]
     pub fn invert(&self, y: u64) -> u64 {
@@ -186,7 +186,7 @@ impl Permutation {
     }
 }
 
-/// Both halves of a 128-bit product: one multiplication that carries every bit into every other.
+/// Folds both halves of a 128-bit product: one multiplication that carries every bit into every other.
 #[inline]
 fn fold(x: u64) -> u64 {
     let product = u128::from(x) * u128::from(FIRST);

@@ -1,7 +1,8 @@
-//! How large a share may be of which a few trials showed some: what is sure of it, and no more.
+//! An upper bound for a share from a few trials: it goes no further than the trials make sure.
 
-/// The upper bound of Clopper and Pearson: if a share `p` of all trials hit, so few as `hits` of `trials` come with
-/// a chance of no more than 1 - `sure` for each `p` above it. Between 0 and 1; 1 if nothing was tried, or all hit.
+/// Returns the upper bound of Clopper and Pearson: if a share `p` of all trials hit, so few as `hits` of `trials`
+/// come with a chance of no more than 1 - `sure` for each `p` above it. Between 0 and 1; 1 if nothing was tried, or
+/// all hit.
 #[must_use]
 pub fn largest_share(hits: u64, trials: u64, sure: f64) -> f64 {
     if hits >= trials {
@@ -19,7 +20,7 @@ pub fn largest_share(hits: u64, trials: u64, sure: f64) -> f64 {
     high
 }
 
-/// The chance of at most `hits` of `trials` where each hits with this chance, 0 < chance < 1.
+/// Returns the chance of at most `hits` of `trials` where each hits with this chance, 0 < chance < 1.
 fn at_most(hits: u64, trials: u64, chance: f64) -> f64 {
     let (hit, miss) = (chance.ln(), (-chance).ln_1p());
     let mut ways = 0.0_f64;

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// What a text was meant to be.
+/// Kind of quantity that a text is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// A number of things, such as `10M`.
@@ -47,19 +47,19 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// Why a text is not the quantity that it should be.
+/// Error of a text that is not the quantity that it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {quantity}: {reason}")]
 pub struct UnitError {
-    /// What was asked for.
+    /// Quantity that was expected.
     pub quantity: Quantity,
-    /// What was written.
+    /// Text that was written.
     pub text: String,
-    /// What is wrong with it.
+    /// Fault of the text.
     pub reason: UnitFault,
 }
 
-/// What is wrong with a quantity's text.
+/// Fault of a quantity's text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitFault {
     /// It does not begin with a number.
@@ -74,7 +74,7 @@ pub enum UnitFault {
     /// A fraction finer than the smallest unit.
     #[error("it is not a whole number of {0}")]
     NotWhole(&'static str),
-    /// Beyond what can be represented.
+    /// A quantity beyond what can be represented.
     #[error("it is too large")]
     TooLarge,
     /// A share outside 0 to 100 %.
@@ -83,7 +83,7 @@ pub enum UnitFault {
 }
 
 impl UnitError {
-    /// What to write instead.
+    /// Returns a hint at what to write instead.
     #[must_use]
     pub fn hint(&self) -> String {
         if let UnitFault::UnknownUnit(unit) = &self.reason
@@ -95,7 +95,7 @@ impl UnitError {
         format!("write for example {}", self.quantity.example())
     }
 
-    /// Units that other tools use, or that were written in another case.
+    /// Returns the unit that is meant by one of other tools, or by one in another case; `None` if none is known.
     fn better_unit(&self, unit: &str) -> Option<&'static str> {
         let lower = unit.to_lowercase();
         let table: &[(&str, &str)] = match self.quantity {
@@ -174,7 +174,7 @@ pub(super) const BYTES: [(&str, u64); 10] = [
     ("TiB", 1 << 40),
 ];
 
-/// In nanoseconds.
+/// Units of time, in nanoseconds.
 const TIMES: [(&str, u64); 9] = [
     ("ns", 1),
     ("µs", 1_000),
@@ -194,7 +194,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// The number times `factor`, if that is whole and fits.
+    /// Returns the number times `factor`, if that is whole and fits.
     fn times(&self, factor: u64, smallest: &'static str) -> Result<u64, UnitFault> {
         let product = self.digits.checked_mul(u128::from(factor)).ok_or(UnitFault::TooLarge)?;
         let divisor = 10u128.checked_pow(self.places).ok_or(UnitFault::TooLarge)?;
@@ -289,7 +289,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
 /// Reads bytes a second: `1MB/s`; without `/s` a second is meant.
 ///
 /// # Errors
-/// As [`parse_bytes`].
+/// The errors of [`parse_bytes`].
 pub fn parse_bandwidth(text: &str) -> Result<u64, UnitError> {
     let text = text.trim();
     parse_bytes(text.strip_suffix("/s").unwrap_or(text))
@@ -351,7 +351,8 @@ pub fn parse_share(text: &str) -> Result<f64, UnitError> {
     })
 }
 
-/// `amount / factor` without loss, such as `2.5`; none if the amount is smaller than the factor.
+/// Writes `amount / factor` without loss, such as `2.5`; `None` if the amount is smaller than the factor, or the
+/// quotient has more than six places.
 fn exact_quotient(amount: u64, factor: u64) -> Option<String> {
     if factor == 1 {
         return Some(amount.to_string());
@@ -373,7 +374,7 @@ fn exact_quotient(amount: u64, factor: u64) -> Option<String> {
     }
 }
 
-/// The shortest faithful text; of two alike the one with the larger unit.
+/// Returns the shortest text without loss; of two of one length the one with the larger unit.
 fn shortest(amount: u64, table: &[(&str, u64)]) -> String {
     let mut best = format!("{amount}{}", table[0].0);
     for (unit, factor) in table {

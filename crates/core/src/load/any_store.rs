@@ -1,6 +1,6 @@
-//! A store whose type is forgotten and which can be loaded: what the registry hands out. The loop behind
-//! it is still compiled for the store's own client, so nothing is dispatched per operation; all that is around
-//! the loop is compiled once.
+//! Type-erased stores that a phase can load: what the registry hands out. The loop behind such a store is still
+//! compiled for the store's own client, so nothing is dispatched per operation; all that is around the loop is
+//! compiled once.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use super::error::LoadError;
 use super::threads::{self, Assignment, Carried};
 use crate::store::{BoxedStore, ErasedStore, Store};
 
-/// Implemented for every [`Store`]. What can be done with one is said at `dyn AnyStore`.
+/// Type-erased store that a phase can load, implemented for every [`Store`]. Its further methods are those of
+/// `dyn AnyStore`.
 pub trait AnyStore: ErasedStore {
     /// Carries the load of one worker, in its thread.
     ///
@@ -23,7 +24,7 @@ impl<S: Store> AnyStore for S {
     }
 }
 
-/// The same store, to be loaded.
+/// Conversion of an opened store to one that a phase can load.
 impl From<BoxedStore> for Arc<dyn AnyStore> {
     fn from(store: BoxedStore) -> Arc<dyn AnyStore> {
         Arc::new(store)

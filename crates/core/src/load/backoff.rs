@@ -1,11 +1,11 @@
-//! How long a client that lost its connection waits before its next attempt.
+//! The wait of a client that lost its connection before its next attempt.
 
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_millis(10);
 const LONGEST: Duration = Duration::from_millis(500);
 
-/// Doubles from 10 ms to 500 ms; an answered request sets it back.
+/// Wait before the next attempt: doubles from 10 ms to 500 ms; an answered request sets it back to 10 ms.
 #[derive(Debug)]
 pub struct Backoff {
     next: Duration,
@@ -18,14 +18,14 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// The wait before the next attempt.
+    /// Returns the wait before the next attempt, and doubles the one after it, up to 500 ms.
     pub fn wait(&mut self) -> Duration {
         let wait = self.next;
         self.next = (wait * 2).min(LONGEST);
         wait
     }
 
-    /// A request was answered.
+    /// Sets the wait back to 10 ms, because a request was answered.
     #[inline]
     pub fn reset(&mut self) {
         self.next = FIRST;

@@ -1,4 +1,4 @@
-//! What is done with an opened store, whatever its type; each of these calls blocks its thread.
+//! Operations on an opened store, whatever its type; each of these calls blocks its thread.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -29,8 +29,9 @@ impl dyn AnyStore {
         carry(self, job, observer)
     }
 
-    /// Reads again what was not answered or looked wrong, which tells what is lost from what was late, and
-    /// asks the store for its own figures: enters both. What was broken is repaired by then; blocks.
+    /// Reads again the records that were not answered or looked wrong, which tells lost ones from late ones, asks the
+    /// store for its own figures, and enters both into `measure`. Faults are repaired by then. Blocks until it is
+    /// done.
     pub fn look_again(
         self: &Arc<Self>,
         job: &Job,
@@ -48,10 +49,10 @@ impl dyn AnyStore {
         }
     }
 
-    /// Both, of a phase without faults.
+    /// Carries the load of a phase without faults and looks again at once: [`Self::load`] and [`Self::look_again`].
     ///
     /// # Errors
-    /// As [`Self::load`].
+    /// The errors of [`Self::load`].
     pub fn run(
         self: &Arc<Self>,
         job: &Arc<Job>,
@@ -63,9 +64,9 @@ impl dyn AnyStore {
     }
 }
 
-/// What is asked outside the load.
+/// Requests to a store outside the load.
 impl dyn AnyStore + '_ {
-    /// As [`Store::profile`].
+    /// Asks the store for its profile, as [`Store::profile`] does.
     ///
     /// # Errors
     /// [`LoadError::Unavailable`] if the store cannot be reached or refuses.
@@ -73,7 +74,7 @@ impl dyn AnyStore + '_ {
         self.ask(ErasedStore::profile(self))
     }
 
-    /// Reads every copy of records 0..`records` by itself and compares.
+    /// Reads every copy of records 0..`records` by itself and compares the copies of each record.
     ///
     /// # Errors
     /// [`LoadError`] if no copy could be looked for.
@@ -102,8 +103,8 @@ impl dyn AnyStore + '_ {
         wait(self.threading(), looking_back::look_back(self, context, records, deadline))?
     }
 
-    /// Reads and writes the heartbeat record of the dataset as `next` says, which gets what the last look found, until that is
-    /// [`Beat::End`]; blocks. What fails is tried again by the next beat.
+    /// Reads and writes the heartbeat record of the dataset until `next` returns [`Beat::End`]; blocks. `next` gets
+    /// what the last look found, and decides on the next step. A step that fails is tried again by the next beat.
     ///
     /// # Errors
     /// [`LoadError`] if the system gives no runtime.
@@ -115,7 +116,7 @@ impl dyn AnyStore + '_ {
         wait(self.threading(), heartbeat::keep_heartbeat(self, context, next))
     }
 
-    /// As [`Store::join`].
+    /// Tells the store that `server` (`host:port`) has joined, as [`Store::join`] does.
     ///
     /// # Errors
     /// [`LoadError::Unavailable`] if records could not be moved.
@@ -123,10 +124,10 @@ impl dyn AnyStore + '_ {
         self.ask(self.join(server))
     }
 
-    /// As [`Store::held_by`].
+    /// Asks how many of the records at `keys` the joined `server` has by now, as [`Store::held_by`] does.
     ///
     /// # Errors
-    /// [`LoadError::Unavailable`] if that cannot be told.
+    /// [`LoadError::Unavailable`] if the store or its driver cannot tell.
     pub fn ask_held_by(&self, server: &str, keys: &[Vec<u8>]) -> Result<u64, LoadError> {
         self.ask(self.held_by(server, keys))
     }
@@ -136,7 +137,7 @@ impl dyn AnyStore + '_ {
     }
 }
 
-/// What a store is asked for on the calling thread.
+/// Runs a request to a store to its end on the calling thread.
 fn wait<T>(threading: Threading, asked: impl Future<Output = T>) -> Result<T, LoadError> {
     Ok(match threading {
         Threading::InProcess => threads::block_on_calling_thread(asked),

@@ -1,5 +1,4 @@
-//! The one loop. Pacing, stop condition and store are its parameters; nothing else in kvdyno
-//! sends load.
+//! The only loop that sends load. Pacing, stop condition and store are its parameters.
 
 use std::future::Future;
 use std::ops::Deref;
@@ -13,9 +12,9 @@ use super::worker::Worker;
 use crate::measure;
 use crate::store::Client;
 
-/// Carries out operations of the worker's lane of this number with one client until the lane gives out no
-/// more. One future that owns what it needs, and no `async fn`, which keeps all it is given twice: a
-/// client's state is fetched anew for each of its operations.
+/// Carries out operations of the worker's lane number `lane` with one client, until the lane gives out no more. One
+/// future that owns what it needs, and no `async fn`: an `async fn` keeps every argument twice, and a client's state
+/// is fetched anew for each of its operations.
 // Why it is written out is said above.
 #[allow(clippy::manual_async_fn)]
 pub(super) fn run_client<C: Client, P: Pace>(

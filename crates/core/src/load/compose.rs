@@ -12,31 +12,32 @@ use crate::workload::{Dataset, Filler, Kind, Operation, Ownership, Workload, mix
 pub(super) struct Composer {
     id: u32,
     session: u32,
-    /// Says in which session a record is written.
+    /// Decides in which session a record is written.
     ownership: Ownership,
-    /// Of a whole record.
+    /// Fields of a whole record.
     fields: u16,
-    /// What the filler's seeds are mixed with: no two runs over a dataset write the same bytes.
+    /// Salt of the filler's seeds, from dataset and session, so that no two runs over a dataset write the same bytes.
     content: u64,
     filler: Filler,
-    /// As long as any operation has needed, so that nothing is filled with zeros first.
+    /// Buffer of the values. It stays as long as the longest operation so far needed, so that nothing is filled with
+    /// zeros first.
     bytes: Vec<u8>,
-    /// Bytes that are in use.
+    /// Bytes of the buffer that are in use.
     used: usize,
-    /// Values made.
+    /// Values composed for this operation.
     values: u32,
-    /// Fields of all of them.
+    /// Fields of all these values.
     spans: u32,
-    /// The first field; of most operations the only one, which is why it lies here.
+    /// The first field. Most operations have no other, so it lies here and not in `several`.
     only: FieldSpan,
     several: Box<Several>,
 }
 
-/// Where the values and fields of an operation are that has several; else left as it was.
+/// Positions of values and fields, for an operation that has several; other operations leave it as it was.
 #[derive(Default)]
 struct Several {
     spans: Vec<FieldSpan>,
-    /// For each value but the first: where its bytes and its spans begin.
+    /// For each value but the first: the offset of its first byte and the index of its first span.
     starts: Vec<(u32, u32)>,
 }
 
@@ -59,7 +60,7 @@ impl Composer {
         }
     }
 
-    /// Where values are put together.
+    /// Returns the address of the buffer in which values are composed.
     #[inline]
     pub fn place(&self) -> *const u8 {
         self.bytes.as_ptr()
@@ -70,8 +71,8 @@ impl Composer {
         (self.used, self.values, self.spans) = (0, 0, 0);
     }
 
-    /// Adds the value of `record` as `operation` writes it, in the versions that `writes` tells from the
-    /// one of number `first` on: one for all fields, or one for each field that is written.
+    /// Adds the value of `record` as `operation` writes it. Its versions stand in `writes` from number `first` on:
+    /// one for all fields, or one for each field that is written.
     #[inline(always)]
     pub fn compose(
         &mut self,
@@ -100,7 +101,7 @@ impl Composer {
         }
     }
 
-    /// Another value begins.
+    /// Begins another value.
     #[inline]
     fn begin_further(&mut self) {
         let starts = &mut self.several.starts;
@@ -163,7 +164,8 @@ impl Composer {
         spans.push(FieldSpan { index, start, end });
     }
 
-    /// No two versions of any record have the same filler. The version is known last, so it comes in last.
+    /// Returns the seed of the filler; no two versions of any record have the same. The version is known last, so it
+    /// is mixed in last.
     #[inline]
     fn content_seed(&self, identity: &Identity) -> u64 {
         let field_and_version = u64::from(identity.field) << 32 | u64::from(identity.version);
@@ -171,7 +173,7 @@ impl Composer {
         mix64(field_and_version ^ mix64(identity.record ^ session ^ self.content))
     }
 
-    /// The write of the `i`-th value to `key`, as `operation` makes it.
+    /// Returns the write of the `i`-th value to `key`, as `operation` makes it.
     #[inline]
     pub fn put<'a>(
         &'a self,
@@ -208,7 +210,7 @@ impl Composer {
     }
 }
 
-/// The bytes are filled first: those that have no room for a full stamp, or are to be compressible.
+/// Fills the bytes first and stamps them then: for values that have no room for a full stamp, or are to be compressible.
 #[inline]
 fn fill_and_seal(filler: &Filler, seed: u64, bytes: &mut [u8], identity: &Identity) {
     filler.fill(seed, bytes, stamp::taken(bytes.len()));
@@ -233,7 +235,8 @@ mod tests {
         (composer, bytes)
     }
 
-    /// docs/SUITES.md says so: values of the next records fill a block, as in stores that compress blocks.
+    /// Checks the shares that docs/SUITES.md states: values of consecutive records fill a block, as in stores that
+    /// compress blocks.
     #[test]
     fn a_block_of_values_shrinks_by_their_stamps() {
         const BLOCK: usize = 4_096;

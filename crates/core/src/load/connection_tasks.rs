@@ -8,11 +8,11 @@ use std::task::{Context, Poll};
 use crate::cache;
 use crate::store::Transport;
 
-/// The clients of one connection.
+/// The clients of one connection, as one future that is over when all have ended.
 pub(super) struct ConnectionTasks<'a, T> {
     clients: Vec<Option<Pin<Box<dyn Future<Output = ()> + 'a>>>>,
     transport: T,
-    /// The transport has handed answers over that no client has looked at.
+    /// The transport has handed over answers that no client has looked at yet.
     answered: bool,
     left: usize,
 }
@@ -28,7 +28,7 @@ impl<'a, T: Transport> ConnectionTasks<'a, T> {
         }
     }
 
-    /// Asks for a client's state: a kilobyte that was last touched when all others' turns were before it.
+    /// Prefetches a client's state: a kilobyte that was last touched one round of all clients ago.
     #[inline]
     pub fn expect(&self, number: usize) {
         if let Some(Some(client)) = self.clients.get(number) {
@@ -36,8 +36,7 @@ impl<'a, T: Transport> ConnectionTasks<'a, T> {
         }
     }
 
-    /// Reads what has come for the clients, unless they have answers to look at: those came when they were read,
-    /// not later.
+    /// Reads what has come for the clients, unless they have answers to look at: those came when they were read, not later.
     pub fn receive(&mut self, context: &mut Context<'_>) {
         if !std::mem::take(&mut self.answered) {
             self.transport.poll(context);
@@ -58,14 +57,14 @@ impl<'a, T: Transport> ConnectionTasks<'a, T> {
         }
     }
 
-    /// Sends what the clients have asked for; `true` if an answer is there already, so that the clients are to be
-    /// polled again.
+    /// Sends what the clients have asked for. Returns true if an answer is there already, so that the clients are to
+    /// be polled again.
     pub fn send(&mut self, context: &mut Context<'_>) -> bool {
         self.answered = self.left > 0 && self.transport.poll(context);
         self.answered
     }
 
-    /// Every client has ended.
+    /// Returns true if every client has ended.
     pub fn is_over(&self) -> bool {
         self.left == 0
     }

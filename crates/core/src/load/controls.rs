@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use crate::measure::Nanos;
 
-/// Shared by the thread that watches a phase and the workers that carry it. Workers only read it,
-/// so its cache line stays shared.
+/// Stop signals of a phase, shared by the thread that watches it and the workers that carry it. Workers only read
+/// them, so their cache line stays shared.
 #[derive(Debug)]
 pub struct Controls {
     /// No operation starts at or after this time.
@@ -20,25 +20,25 @@ impl Default for Controls {
 }
 
 impl Controls {
-    /// No operation is to start at or after `when`; an earlier bound stays.
+    /// Forbids operations to start at or after `when`; an earlier bound stays.
     #[inline]
     pub fn stop_at(&self, when: Nanos) {
         self.stop_at.fetch_min(when, Ordering::Relaxed);
     }
 
-    /// The time from which no operation starts.
+    /// Returns the time from which no operation starts.
     #[inline]
     #[must_use]
     pub fn deadline(&self) -> Nanos {
         self.stop_at.load(Ordering::Relaxed)
     }
 
-    /// Requests in flight are not to be waited for.
+    /// Makes the workers give up requests in flight instead of waiting for them.
     pub fn abandon(&self) {
         self.abandoned.store(true, Ordering::Relaxed);
     }
 
-    /// Whether requests in flight are to be left alone.
+    /// Returns true if requests in flight are no longer waited for.
     #[must_use]
     #[inline]
     pub fn is_abandoned(&self) -> bool {
@@ -46,24 +46,25 @@ impl Controls {
     }
 }
 
-/// How the user's wish to stop reaches a phase: a value that only ever rises.
+/// The user's wish to stop: a count of interrupts, 0 to 2, that only ever rises.
 #[derive(Debug, Default)]
 pub struct Interrupt(AtomicU8);
 
 impl Interrupt {
-    /// First call: stop issuing and drain; second: do not wait for requests in flight.
+    /// Counts an interrupt. After the first a phase stops issuing requests and drains; after the second it no longer
+    /// waits for requests in flight.
     pub fn raise(&self) {
         let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| Some((n + 1).min(2)));
     }
 
-    /// Someone asked to stop.
+    /// Returns true after a first interrupt.
     #[must_use]
     #[inline]
     pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= 1
     }
 
-    /// Someone asked twice.
+    /// Returns true after a second interrupt.
     #[must_use]
     pub fn was_raised_twice(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= 2

@@ -1,6 +1,6 @@
-//! Whether replicas agree: every copy of every record is read by itself and held against the others.
-//! Replication may still be under way, so records whose copies differ are looked at again until they
-//! agree, for as long as a store may take to settle.
+//! Compares replicas: every copy of every record is read by itself and held against the others. Replication may still
+//! be under way, so records whose copies differ are looked at again until they agree, for as long as a store may take
+//! to settle.
 
 use std::cell::{Cell, RefCell};
 use std::hash::{DefaultHasher, Hasher};
@@ -21,45 +21,45 @@ use crate::workload::KeyWriter;
 const CLIENTS: usize = 64;
 /// Records read of each copy before the next copy is turned to.
 const CHUNK: u64 = 8_192;
-/// Longest time to read every copy once, ns. What is left then is not compared, and not counted.
+/// Longest time to read every copy once, ns. Records that are left then are neither compared nor counted.
 const LONGEST: Nanos = 120_000_000_000;
 /// Attempts to reach a node, or to have a record answered.
 const ATTEMPTS: u32 = 6;
 /// Pause between two looks at records whose copies differ.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Number of phase and group of the reads made here: none of a plan has it.
+/// Number of phase and group of the reads made here; no phase or group of a plan has it.
 const NUMBER: u16 = u16::MAX;
 
-/// Most differences that are told in full.
+/// Most records whose differing copies are described in full.
 pub const DIFFERENCES_SHOWN: usize = 10;
 
-/// What is known of the copies of each record.
+/// Result of comparing the copies of each record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// There is one copy of each.
+    /// Each record has one copy.
     One,
-    /// They could not be compared, and why.
+    /// The copies could not be compared, for this reason.
     NotShown(String),
-    /// They were compared.
+    /// The copies were compared.
     Compared(Compared),
 }
 
-/// What comparing the copies of each record gave.
+/// Figures of a comparison of the copies of each record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// The copies that were read.
+    /// Names of the copies that were read.
     pub copies: Vec<String>,
-    /// Copies that could not be read, each with why.
+    /// Copies that could not be read, each as `name: reason`.
     pub left_out: Vec<String>,
     /// Records of which at least two copies were read.
     pub records: u64,
-    /// Of these, records of which some copy was not answered.
+    /// Records among `records` of which some copy was not answered.
     pub partly: u64,
-    /// Records whose copies differ, and did so for as long as was waited.
+    /// Records whose copies differed until the end of the wait.
     pub differ: u64,
-    /// Records whose copies differed at first and agree now.
+    /// Records whose copies differed at first and agreed later.
     pub late: u64,
-    /// How long it was until all agreed, or until it was given up.
+    /// Time from the first read until all copies agreed or the comparison gave up.
     pub waited: Duration,
     /// Some of the records whose copies differ.
     pub examples: Vec<CopyDifference>,
@@ -72,16 +72,16 @@ pub struct CopyDifference {
     pub record: u64,
     /// Its key.
     pub key: String,
-    /// Which node has what.
+    /// Pairs of a node and what it has for the record.
     pub found: Vec<(String, String)>,
 }
 
-/// What one copy of a record is.
+/// Content of one copy of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sight {
     Unread,
     Nothing,
-    /// A digest of its bytes.
+    /// A value, with the digest of its bytes.
     Value(u64),
 }
 
@@ -137,7 +137,7 @@ struct Comparison<'a, S: Store> {
 }
 
 impl<S: Store> Comparison<'_, S> {
-    /// Reads every copy of every record once; the records whose copies differ.
+    /// Reads every copy of every record once, and returns the records whose copies differ.
     async fn read_all(&mut self, records: u64, deadline: Nanos) -> Vec<u64> {
         let mut suspects = Vec::new();
         let mut next = 0;
@@ -188,7 +188,7 @@ impl<S: Store> Comparison<'_, S> {
         now() >= deadline || self.context.interrupt.is_raised()
     }
 
-    /// Each copy's sights of `records`.
+    /// Returns what each copy has for each of `records`.
     async fn read(&mut self, records: &[u64]) -> Vec<Vec<Sight>> {
         let mut sights = Vec::with_capacity(self.readers.len());
         for reader in &mut self.readers {
@@ -197,7 +197,7 @@ impl<S: Store> Comparison<'_, S> {
         sights
     }
 
-    /// Leaves out, from now on, each copy of which nothing was answered; the sights of the others.
+    /// Leaves out, from now on, each copy that answered nothing, and returns the sights of the others.
     fn without_silent(&mut self, sights: Vec<Vec<Sight>>) -> Vec<Vec<Sight>> {
         let readers = std::mem::take(&mut self.readers);
         let mut kept = Vec::with_capacity(sights.len());
@@ -212,7 +212,7 @@ impl<S: Store> Comparison<'_, S> {
         kept
     }
 
-    /// Which node has what of a record.
+    /// Describes what each node has for a record.
     async fn tell(&mut self, record: u64) -> CopyDifference {
         let mut key = Vec::new();
         self.keys.write(record, &mut key);
@@ -231,7 +231,7 @@ fn differ(sights: &[Sight]) -> bool {
 }
 
 impl<S: Store> Reader<S> {
-    /// Connects to where the copy is; why not, with its name, if that fails again and again.
+    /// Connects to where the copy is. The error is the copy's name and why connecting failed again and again.
     async fn open(copy: NodeCopy<S>, context: &StoreContext) -> Result<Reader<S>, String> {
         let slots = if context.profile.capabilities.pipeline { CLIENTS } else { 1 };
         let mut backoff = Backoff::default();
@@ -249,7 +249,7 @@ impl<S: Store> Reader<S> {
         Err(format!("{}: {refusal}", copy.name))
     }
 
-    /// Reads `records`, those that are not answered several times.
+    /// Reads `records`; tries those that are not answered several times.
     async fn read(&mut self, keys: &KeyWriter, records: &[u64]) -> Vec<Sight> {
         let mut sights = vec![Sight::Unread; records.len()];
         let mut backoff = Backoff::default();
@@ -296,7 +296,7 @@ impl<S: Store> Reader<S> {
         ConnectionTasks::new(all.collect(), &mut self.transport).await;
     }
 
-    /// What this copy of a record is, in words.
+    /// Describes this copy of a record in words.
     async fn describe(&mut self, key: &[u8]) -> String {
         let mut reading = Reading::default();
         let Some(client) = self.clients.first_mut() else { return "no answer".to_owned() };
@@ -336,7 +336,8 @@ fn digest(reading: &Reading) -> u64 {
     hasher.finish()
 }
 
-/// Version, or versions of the fields, and a checksum that tells two of the same version apart.
+/// Describes a value by its version, or by the versions of its fields, and by a checksum that tells two values of the
+/// same version apart.
 fn value_text(reading: &Reading) -> String {
     let bytes = reading.bytes();
     let version = |bytes: &[u8]| match stamp::claim(bytes) {

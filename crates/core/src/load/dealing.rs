@@ -20,15 +20,16 @@ pub const BLOCK: u64 = 32;
 const FIRST: u64 = 4;
 /// Most blocks that it asks for at once.
 const MOST: u64 = 1 << 12;
-/// A lane that is done with what it was dealt sooner asks for twice as many blocks; later than four times that, for half.
+/// Shortest time, ns, that the blocks of one deal should last: a lane that is done sooner asks for twice as many; one
+/// that takes more than four times as long, for half.
 const SHORT: Nanos = 25_000_000;
-/// Wait of a client whose lane has nothing to do.
+/// Wait of a client whose lane has no operation at the moment.
 pub(super) const WAIT: Duration = Duration::from_micros(500);
 
 /// Returns true if the operations of this group are dealt where several processes own the records of the phase.
 ///
-/// Of a number of requests all are carried out, whoever is quick. Where choices follow inserts a read may have to come
-/// after an insert that another process makes.
+/// A group with a fixed number of requests is not dealt: all of them are carried out, whoever is quick. Nor is one
+/// whose choices follow its inserts, since a read may have to come after an insert that another process makes.
 #[must_use]
 pub fn is_dealt(phase: &PhasePlan, group: &GroupPlan) -> bool {
     let parts = || group.mix.parts.iter().filter(|(_, part)| *part > 0);
@@ -40,7 +41,7 @@ pub fn is_dealt(phase: &PhasePlan, group: &GroupPlan) -> bool {
         && !(parts().any(|(kind, _)| kind.inserts()) && follows())
 }
 
-/// A lane of a process: number of the group, and of the lane in it.
+/// Name of a lane in its process: number of the group, and of the lane in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LaneName {
     /// Number of the group in its phase.
@@ -49,39 +50,39 @@ pub struct LaneName {
     pub lane: u64,
 }
 
-/// A lane asks for blocks.
+/// Request of a lane for blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockClaim {
-    /// Which lane.
+    /// The lane that asks or is dealt to.
     pub lane: LaneName,
-    /// All of its operations below this number are given out.
+    /// All operations of the lane below this number are given out.
     pub done: u64,
-    /// How many blocks it asks for.
+    /// Number of blocks that the lane asks for.
     pub blocks: u64,
 }
 
-/// A lane gets blocks.
+/// Blocks that are dealt to a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deal {
-    /// Which lane.
+    /// The lane that asks or is dealt to.
     pub lane: LaneName,
     /// Number of the first operation that is the lane's to read.
     pub from: u64,
-    /// Number behind the last one; as `from` where the lane only has to catch up with the writes below.
+    /// Number behind the last such operation; equal to `from` where the lane only has to catch up with the writes below.
     pub to: u64,
 }
 
-/// What the lanes of one process share with whoever deals.
+/// Exchange between the lanes of one process and the conductor's dealer: claims go out, deals come in.
 pub struct Dealing {
     number: u32,
     ask: Box<dyn Fn(BlockClaim) + Send + Sync>,
     dealt: Mutex<BTreeMap<LaneName, VecDeque<Range<u64>>>>,
-    /// What reads of others' records are judged by, if they are.
+    /// Floors by which reads of other processes' records are judged; `None` if such reads are not judged.
     pub(super) floors: Option<Arc<Floors>>,
 }
 
 impl Dealing {
-    /// Lanes ask for blocks of the phase of this number by `ask`.
+    /// Makes the exchange of the phase with this number; lanes ask for blocks by calling `ask`.
     #[must_use]
     pub fn new(
         number: u32,
@@ -91,7 +92,7 @@ impl Dealing {
         Dealing { number, ask: Box::new(ask), dealt: Mutex::default(), floors }
     }
 
-    /// Number of the phase whose operations are dealt.
+    /// Returns the number of the phase whose operations are dealt.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number
@@ -103,7 +104,7 @@ impl Dealing {
         dealt.entry(deal.lane).or_default().push_back(deal.from..deal.to);
     }
 
-    /// What reads of others' records are judged by, if they are.
+    /// Returns the floors by which reads of other processes' records are judged; `None` if such reads are not judged.
     #[must_use]
     pub fn floors(&self) -> Option<&Arc<Floors>> {
         self.floors.as_ref()
@@ -121,7 +122,7 @@ pub(super) struct Claiming {
     lane: LaneName,
     blocks: u64,
     taken_at: Nanos,
-    /// It had nothing to do since it took blocks last.
+    /// The lane has had nothing to do since it took blocks last.
     waited: bool,
 }
 
@@ -136,7 +137,8 @@ impl Claiming {
         (self.dealing.ask)(BlockClaim { lane: self.lane, done, blocks: self.blocks });
     }
 
-    /// The next blocks, at `now`; the lane is done with all below `done`.
+    /// Takes the next blocks at `now`, and asks for more; `None` if none are there yet. The lane is done with all
+    /// operations below `done`.
     pub fn next(&mut self, done: u64, now: Nanos) -> Option<Range<u64>> {
         let Some(dealt) = self.dealing.take(self.lane) else {
             self.waited = true;

@@ -1,23 +1,23 @@
-//! Why a phase could not be run at all.
+//! Errors because of which a phase cannot run at all.
 
 use crate::store::RequestError;
 use crate::verify::LedgerError;
 use crate::workload::PlanError;
 
-/// Why a phase could not be run at all.
+/// Error because of which a phase could not run at all.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The plan asks for what cannot be.
+    /// The plan asks for something impossible.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The plan asks for what the store cannot do.
+    /// The plan needs an operation that the store lacks.
     #[error("phase {phase}: {store} has no {operation}; `kvdyno stores` lists what it has")]
     Unsupported {
         /// Name of the phase.
         phase: String,
         /// Name of the store.
         store: String,
-        /// What is missing.
+        /// Operation that is missing, in words.
         operation: &'static str,
     },
     /// No connection could be made.
@@ -26,18 +26,18 @@ pub enum LoadError {
     /// The system refused a thread, a timer or a runtime.
     #[error("the system refused {what}: {source}; fewer clients or a higher limit may help")]
     System {
-        /// What was asked for.
+        /// Resource that the system refused, in words.
         what: &'static str,
-        /// What it answered.
+        /// The system's answer.
         source: std::io::Error,
     },
-    /// What verification must keep does not fit into memory.
+    /// The state of the verification does not fit into memory.
     #[error(transparent)]
     Memory(#[from] LedgerError),
-    /// The load is carried by other processes, and one of them could not, or is lost.
+    /// An agent that carries a part of the load failed or is lost.
     #[error("{0}")]
     Agents(String),
-    /// Whoever conducts the load did not let the phase begin.
+    /// The conductor did not let the phase begin.
     #[error("the conductor called the phase off: see what it says")]
     CalledOff,
     /// A worker thread panicked before it had begun.

@@ -11,32 +11,32 @@ use crate::store::{
     RequestError, Value,
 };
 
-/// Begin of the record's key. Keys of records are digits, so it comes after all of them in every scan.
+/// Prefix of the record's key. Keys of records are digits, so the heartbeat record comes after all of them in every scan.
 const KEY: &str = "kvdyno-heartbeat-";
 
-/// Next step of a run with the heartbeat record of its dataset. Each begins with a look at it.
+/// Next step of a run with the heartbeat record of its dataset. Each step begins with a read of the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Beat {
-    /// Writes this text over it.
+    /// Writes this text over the record.
     Write(String),
-    /// Leaves it as it is.
+    /// Leaves the record as it is.
     Look,
-    /// Deletes it if the last text written stands in it, and ends.
+    /// Deletes the record if the last text that this run wrote stands in it, and ends.
     End,
 }
 
-/// The record, with the connection that it is reached by.
+/// The heartbeat record, with the connection by which it is reached.
 struct HeartbeatRecord<'a, S: ?Sized> {
     store: &'a S,
     key: String,
     fields: u16,
     connection: Option<Connection<BoxedClient, BoxedTransport>>,
-    /// Text of this run that was written last.
+    /// Text that this run wrote last.
     written: Option<String>,
 }
 
-/// Asks `next` what to do, with what the last look found, and does it, until that is [`Beat::End`]. `next` takes the time
-/// between two beats. What fails is left: the next beat connects anew.
+/// Asks `next` for a step, passing what the last look found, and carries it out, until the step is [`Beat::End`].
+/// `next` takes the time between two beats. After a failure the next beat connects anew.
 pub(super) async fn keep_heartbeat(
     store: &(impl ErasedStore + ?Sized),
     context: &StoreContext,
@@ -107,7 +107,8 @@ async fn carry_out(
     Ok(found)
 }
 
-/// Fields of a value of which the first has all: a store that keeps fields apart wants each of them.
+/// Returns the fields of a value whose first field has all bytes and the others none: a store that keeps fields apart
+/// requires each of them.
 fn spans(length: u32, fields: u16) -> Vec<FieldSpan> {
     let fields = if fields > 1 { fields } else { 0 };
     let start = |index| if index == 0 { 0 } else { length };

@@ -19,7 +19,7 @@ use crate::workload::{
     Workload,
 };
 
-/// How a phase is carried.
+/// Options of a phase's load that do not depend on its plan.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
     /// Worker threads for networked stores; in process each client is a thread.
@@ -28,29 +28,29 @@ pub struct LoadOptions {
     pub interval: Duration,
     /// This process's share of the load.
     pub part: Part,
-    /// Which records are this process's, where several carry one load together: it carries out what goes to
-    /// them, and nothing else. `part` is the whole then.
+    /// The records that this process owns, where several processes carry one load together: it carries out the
+    /// operations on them, and no others. `part` is the whole then.
     pub ownership: Ownership,
-    /// Give the phase up when nothing has succeeded for this long while errors came.
+    /// The phase is given up when nothing has succeeded for this long while errors came.
     pub give_up: Duration,
-    /// What clients may spend on being on time.
+    /// Processor time that clients may spend on being on time.
     pub pace: Pacing,
-    /// How long after the load has ended an eventually consistent store may take to settle.
+    /// Time that an eventually consistent store may take to settle after the load has ended.
     pub settle: Duration,
 }
 
-/// What all phases of a run against one store share.
+/// Context shared by all phases of a run against one store.
 #[derive(Clone)]
 pub struct StoreContext {
-    /// Which records there are and how they are named.
+    /// The records: how many there are, and how their keys are made.
     pub dataset: Dataset,
-    /// What records may legally hold; `None` if verification is off for the whole run.
+    /// Record of what each record may legally hold; `None` if verification is off for the whole run.
     pub ledger: Option<Arc<Ledger>>,
     /// Each field has a ledger word of its own, because some phase writes fields apart.
     pub fields_apart: bool,
-    /// What the store said of itself.
+    /// The store's description of itself.
     pub profile: Profile,
-    /// How phases are carried.
+    /// Options of every phase's load.
     pub options: LoadOptions,
     /// The user's wish to stop.
     pub interrupt: Arc<Interrupt>,
@@ -61,14 +61,14 @@ type Compiled = (Arc<GroupPlan>, Workload);
 
 /// A phase compiled for one store.
 pub struct Job {
-    /// What it asks, with what the store cannot do apart written whole.
+    /// Its plan; where the store cannot write fields apart, writes of one field are changed to writes of whole records.
     pub(super) plan: PhasePlan,
     pub(super) groups: Vec<Compiled>,
     pub(super) context: StoreContext,
     pub(super) controls: Controls,
-    /// How the rate of each group is changed.
+    /// Changes of each group's rate, by group.
     pub(super) rates: Vec<Arc<RateOrders>>,
-    /// When its clients began, and how many workers they have.
+    /// Time at which its clients began, and the number of their workers; empty before.
     pub(super) begun: OnceLock<(Nanos, usize)>,
     /// Records whose history is kept.
     pub(super) sample: Option<Arc<Sample>>,
@@ -76,9 +76,9 @@ pub struct Job {
     pub(super) suspects: Option<Arc<Suspects>>,
     /// Records that were to be read back and were not answered are marked here.
     pub(super) unread: Option<Marks>,
-    /// Of a pass over records that were marked.
+    /// Set for a pass over records that were marked.
     again: Option<Again>,
-    /// What a look at records shows.
+    /// Results of a look at records before the run.
     sightings: Option<Arc<Sightings>>,
     /// Deals operations to its lanes, where several processes share them.
     dealing: Option<Arc<Dealing>>,
@@ -86,13 +86,13 @@ pub struct Job {
 
 /// A pass over records that were marked when the phase was over.
 pub(super) struct Again {
-    /// Which.
+    /// The records that are read again.
     pub marked: Arc<Marked>,
-    /// Those with wrong reads are marked here.
+    /// Records with wrong reads in this pass are marked here.
     pub suspects: Arc<Suspects>,
-    /// Those that were answered are marked here.
+    /// Records that were answered in this pass are marked here.
     pub answered: Arc<Marks>,
-    /// Number of its first operation: no two reads that kvdyno makes for itself have the same.
+    /// Number of its first operation: no two reads that kvdyno makes for itself have the same number.
     pub first: u64,
 }
 
@@ -102,7 +102,7 @@ const GROUP: u16 = u16::MAX;
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
 impl Job {
-    /// Compiles `plan`.
+    /// Compiles `plan` for the store of `context`.
     ///
     /// # Errors
     /// [`LoadError::Plan`] or [`LoadError::Unsupported`].
@@ -142,11 +142,11 @@ impl Job {
         })
     }
 
-    /// A look, before the run, at the records that the gets of `plan` go to, or at `these` and no others:
-    /// which are missing, and which hold what kvdyno did not write.
+    /// Compiles a look, before the run, at the records that the gets of `plan` go to, or at `these` and no others: it
+    /// finds the records that are missing, and those that hold what kvdyno did not write.
     ///
     /// # Errors
-    /// As [`Job::new`].
+    /// The errors of [`Job::new`].
     pub fn looking(
         mut plan: PhasePlan,
         context: StoreContext,
@@ -168,10 +168,10 @@ impl Job {
         Ok((job, sightings))
     }
 
-    /// As [`Job::new`], of a phase that inserts, for those of its records that are missing, one by one.
+    /// Compiles a phase that inserts, as [`Job::new`] does, but only for those of its records that are missing, one by one.
     ///
     /// # Errors
-    /// As [`Job::new`].
+    /// The errors of [`Job::new`].
     pub fn filling(
         mut plan: PhasePlan,
         context: StoreContext,
@@ -193,7 +193,7 @@ impl Job {
         Ok(job)
     }
 
-    /// Sends each group's operations to the records that `marked` gives of it as it was, once each.
+    /// Sends each group's operations to the records that `marked` returns for the group as it was compiled, once to each.
     fn aim(&mut self, marked: &dyn Fn(&Compiled) -> Marked) -> Result<(), LoadError> {
         let part = self.context.options.part;
         for (group, compiled) in self.plan.groups.iter_mut().zip(&mut self.groups) {
@@ -206,7 +206,7 @@ impl Job {
         Ok(())
     }
 
-    /// A pass over records that this phase has marked, by as many clients as its largest group has.
+    /// Compiles a pass over records that this phase has marked, by as many clients as its largest group has.
     pub(super) fn again(&self, again: Again) -> Result<Job, LoadError> {
         let largest = self.groups.iter().map(|(group, _)| group).max_by_key(|group| group.clients);
         let (part, count) = (self.context.options.part, again.marked.count());
@@ -240,51 +240,51 @@ impl Job {
         })
     }
 
-    /// The same phase, whose closed groups are dealt.
+    /// Returns the same phase, with the operations of its closed groups dealt by `dealing`.
     #[must_use]
     pub fn of_dealing(mut self, dealing: Arc<Dealing>) -> Job {
         self.dealing = Some(dealing);
         self
     }
 
-    /// Deals operations to its lanes, where several processes share them.
+    /// Returns what deals operations to its lanes, where several processes share them.
     #[must_use]
     pub fn dealing(&self) -> Option<&Arc<Dealing>> {
         self.dealing.as_ref()
     }
 
-    /// The same of one of its groups.
+    /// Returns the dealing of one of its groups; `None` if that group's operations are not dealt.
     pub(super) fn dealing_of(&self, group: usize) -> Option<&Arc<Dealing>> {
         let dealt = is_dealt(&self.plan, &self.groups[group].0);
         self.dealing().filter(|_| dealt && !self.gives_out().is_all())
     }
 
-    /// When the phase ends, as far as that is known: no operation starts then or later.
+    /// Returns the time at which the phase ends, as far as that is known: no operation starts then or later.
     #[must_use]
     #[inline]
     pub fn deadline(&self) -> Nanos {
         self.controls.deadline()
     }
 
-    /// No operation is to start at or after `when`; an earlier bound stays.
+    /// Forbids operations to start at or after `when`; an earlier bound stays.
     #[inline]
     pub fn stop_at(&self, when: Nanos) {
         self.controls.stop_at(when);
     }
 
-    /// Whether requests in flight are to be left alone.
+    /// Returns true if requests in flight are no longer waited for.
     #[must_use]
     #[inline]
     pub fn is_abandoned(&self) -> bool {
         self.controls.is_abandoned()
     }
 
-    /// Requests in flight are not to be waited for.
+    /// Makes the workers give up requests in flight instead of waiting for them.
     pub fn abandon(&self) {
         self.controls.abandon();
     }
 
-    /// What the first operation of a group is called.
+    /// Returns the name of the first operation of a group.
     pub(super) fn first_of(&self, group: u16) -> OperationId {
         let (group, id) = self.again.as_ref().map_or((group, 0), |again| (GROUP, again.first));
         OperationId { phase: self.plan.index, group, id }
@@ -295,7 +295,7 @@ impl Job {
         Composer::new(self.context.dataset, self.context.options.ownership.clone(), workload)
     }
 
-    /// What the examiners of this phase go by.
+    /// Returns the settings of this phase's examiners.
     pub(super) fn examination(&self) -> Examination {
         Examination {
             dataset: self.context.dataset,
@@ -314,25 +314,27 @@ impl Job {
         }
     }
 
-    /// The driver sends requests again by itself.
+    /// Returns true if the driver sends requests again by itself.
     #[inline]
     pub(super) fn may_apply_again(&self) -> bool {
         self.context.profile.capabilities.may_apply_again
     }
 
-    /// Width of an interval, ns.
+    /// Returns the width of an interval, ns.
     pub(super) fn interval(&self) -> Nanos {
         self.context.options.interval.as_nanos() as Nanos
     }
 
-    /// Whose operations its lanes give out. What this process has marked it reads again, whosever it is.
+    /// Returns the ownership by which its lanes give out operations. A pass over marked records is not split: this
+    /// process reads again all that it has marked, whoever owns the record.
     #[inline]
     pub(super) fn gives_out(&self) -> Ownership {
         if self.again.is_some() { Ownership::ALL } else { self.context.options.ownership.clone() }
     }
 
-    /// Operations that the phase will make, where it is bounded by count. How many of them are an owner's
-    /// nobody counts beforehand.
+    /// Returns the number of operations that this process will make in the phase; `None` where the phase is not
+    /// bounded by count, or where records have several owners: how many operations go to one owner's records is not
+    /// counted beforehand.
     pub(super) fn requests(&self) -> Option<u64> {
         if !self.gives_out().is_all() {
             return None;
@@ -342,9 +344,9 @@ impl Job {
         self.groups.iter().map(|(group, _)| group.requests.map(of_part)).sum()
     }
 
-    /// When one request more than each group makes would fall due: N requests at a rate of R take N / R,
-    /// for the last one stands for the time up to the next as well. `start` where nobody knows beforehand:
-    /// with requests at random, or the next request when the last is answered.
+    /// Returns the time at which one request more than each group makes would fall due: N requests at a rate of R
+    /// take N / R, for the last one stands for the time up to the next as well. Returns `start` where that is not
+    /// known beforehand: with requests at random, or with closed arrivals.
     pub(super) fn end_of_schedule(&self, start: Nanos) -> Nanos {
         let ends = self.groups.iter().zip(&self.rates).filter_map(|((group, _), rate)| {
             Some(start.saturating_add(due_after(&group.arrival, &rate.all(), group.requests?)))
@@ -362,20 +364,20 @@ fn rates_of(plan: &PhasePlan) -> Vec<Arc<RateOrders>> {
     plan.groups.iter().map(|group| Arc::new(RateOrders::of(&group.changes))).collect()
 }
 
-/// Room for every record of the dataset to be a suspect.
+/// Makes marks with room for every record of the dataset to be a suspect.
 fn suspects(context: &StoreContext) -> Result<Suspects, LedgerError> {
     let words = if context.fields_apart { u64::from(context.dataset.fields) } else { 1 };
     let expires = context.ledger.as_ref().is_some_and(|ledger| ledger.expires());
     Suspects::new(context.dataset.capacity, words, expires)
 }
 
-/// Some group wants the sampled records' histories judged.
+/// Returns true if some group asks for a judgement of the sampled records' histories.
 pub(super) fn asks_for_history(plan: &PhasePlan) -> bool {
     plan.groups.iter().any(|group| group.linearizability)
 }
 
-/// Why nothing can be said of linearizability here, if so. What a suite can be told of at once, such
-/// as deletes, it is.
+/// Returns the reason why linearizability cannot be judged in this phase; `None` if it can. Reasons that stand in the
+/// suite already, such as deletes, are reported when the suite is read.
 pub(super) fn no_history(plan: &PhasePlan, context: &StoreContext) -> Option<&'static str> {
     match context {
         _ if context.ledger.is_none() || !plan.verify => Some("verification is off"),

@@ -1,5 +1,5 @@
-//! One worker's share of a client group: it gives out operation ids in order to whichever of the
-//! group's clients on this worker is free, so that one stalled client delays nobody's schedule.
+//! One worker's share of a client group: it gives out operation ids in order to whichever of the group's clients on
+//! this worker is free, so that one stalled client delays no other client's schedule.
 
 mod dealt;
 mod owned;
@@ -21,9 +21,9 @@ use owned::Owned;
 pub(super) struct IssuedOperation {
     /// Number of the operation in its group.
     pub id: u64,
-    /// When it is due; `None` for closed arrivals: now.
+    /// Time at which it is due; `None` for closed arrivals, where it is due now.
     pub due: Option<Nanos>,
-    /// What it does.
+    /// The operation itself: kind, record, size.
     pub operation: Operation,
 }
 
@@ -31,40 +31,40 @@ pub(super) struct IssuedOperation {
 pub(super) struct Lane {
     /// Number of the group in the phase.
     pub group: u16,
-    /// What the group's operation 0 is called; the others count from there.
+    /// Name of the group's operation 0; the other names count from there.
     first: OperationId,
     pub plan: Arc<GroupPlan>,
     pub workload: Workload,
     /// Its operations have due times.
     open: bool,
     queue: RefCell<Queue>,
-    /// A second cursor over the same due times, which tells how many fell due in an interval.
+    /// A second cursor over the same due times, which counts how many fell due in an interval.
     offered: RefCell<Dues>,
     /// Ids from here on are not given out as they come.
     limit: u64,
     issued: Cell<u64>,
     claimed: Cell<u64>,
     claimed_and_offered: Cell<u64>,
-    /// Of a load whose records have several owners.
+    /// Set for a load whose records have several owners.
     owned: Option<Box<Owned>>,
-    /// Of a load whose operations are dealt to such owners.
+    /// Set for a load whose operations are dealt to such owners.
     dealt: Option<Box<Dealt>>,
 }
 
-/// How many operations are drawn before they are given out, so that the ledger word of each can be
-/// on its way into the cache: memory takes 100 ns and more, the quickest operations half of that.
+/// Number of operations that are drawn before they are given out, so that the ledger word of each can be on its way
+/// into the cache: memory takes 100 ns and more, the quickest operations half of that.
 const AHEAD: usize = 4;
 
 /// Operations of a lane that a debug build draws once more when they are given out.
 const DRAWN_AGAIN: u64 = 64;
 
-/// What is given out next.
+/// The operations that are given out next.
 struct Queue {
     dues: Dues,
     drawer: Drawer,
     /// The next operations, in a ring.
     drawn: [Operation; AHEAD],
-    /// Where in the ring the next one is.
+    /// Position of the next operation; its place in the ring is this modulo [`AHEAD`].
     at: usize,
 }
 
@@ -95,7 +95,7 @@ impl Lane {
         }
     }
 
-    /// The next operation for a free client, unless the limit or the deadline is reached.
+    /// Returns the next operation for a free client; `None` once the limit or the deadline is reached.
     #[inline(always)]
     pub fn claim(&self, now: Nanos, deadline: Nanos) -> Option<IssuedOperation> {
         if now >= deadline {
@@ -138,29 +138,30 @@ impl Lane {
         drawn.as_ref() == Some(operation)
     }
 
-    /// What an operation is called.
+    /// Returns the name of an operation.
     #[inline]
     pub fn name(&self, issued: &IssuedOperation) -> OperationId {
         OperationId { id: self.first.id + issued.id, ..self.first }
     }
 
-    /// The record of the operation that was drawn last. It is asked for when the next few clients have
-    /// come, whichever these are: where many requests are in flight, what was drawn when the turn that
-    /// now ends began has long been given out.
+    /// Returns the record of the operation that was drawn last. It will be given out as soon as the next few clients
+    /// have taken theirs, whichever clients these are: where many requests are in flight, the operations that were
+    /// drawn when the turn that now ends began have long been given out.
     #[inline(always)]
     pub fn soon(&self) -> u64 {
         let queue = self.queue.borrow();
         queue.drawn[queue.at.wrapping_sub(1) % AHEAD].record
     }
 
-    /// The `i`-th record of a batch.
+    /// Returns the `i`-th record of a batch.
     #[inline]
     pub fn batch_record(&self, issued: &IssuedOperation, i: u32) -> u64 {
         self.queue.borrow_mut().drawer.batch_record(issued.id, &issued.operation, i)
     }
 
-    /// Operations that fell due before `end` (closed arrivals: were started) and have not been
-    /// counted before. Those at random are an estimate where `walk` does not allow to count them.
+    /// Counts the operations that fell due before `end` (closed arrivals: that were started) and have not been
+    /// counted before. The count of random arrivals is an estimate where `walk` does not allow to count them one by
+    /// one.
     #[inline]
     pub fn offered_before(&self, end: Nanos, walk: &mut Walk) -> u64 {
         if !self.open {
@@ -172,7 +173,8 @@ impl Lane {
         self.offered.borrow_mut().pass(end, self.limit, walk)
     }
 
-    /// One more than the highest id given out; where there are others between them, passed over.
+    /// Returns one more than the highest id given out; in a lane whose records have other owners, the ids in between
+    /// that it passed over are included.
     #[inline]
     pub fn issued(&self) -> u64 {
         match &self.owned {
@@ -181,7 +183,7 @@ impl Lane {
         }
     }
 
-    /// Lower bounds of the response times of operations due before `stop` and never started, ns.
+    /// Returns lower bounds of the response times of operations due before `stop` and never started, ns.
     #[inline]
     pub fn unstarted(&self, stop: Nanos, walk: &mut Walk) -> Option<Histogram<u64>> {
         if !self.open {
@@ -211,7 +213,7 @@ struct Ages {
 }
 
 impl Ages {
-    /// So many are due at `due`, or so soon afterwards that it is the same to the histogram.
+    /// Notes `count` operations that are due at `due`, or so soon afterwards that it is the same to the histogram.
     #[inline]
     fn note(&mut self, due: Nanos, count: u64) {
         if count > 0 {

@@ -1,4 +1,4 @@
-//! Which worker carries which clients.
+//! The layout of clients onto workers.
 
 use super::job::Job;
 use crate::store::Threading;
@@ -8,9 +8,9 @@ use crate::store::Threading;
 pub(super) struct Seat {
     /// Number of the group in the phase.
     pub group: usize,
-    /// Which of the group's lanes this is.
+    /// Number of the lane in its group, zero-based.
     pub lane: u64,
-    /// How many lanes the group has.
+    /// Number of lanes that the group has.
     pub lanes: u64,
     /// Connections to open.
     pub connections: u32,

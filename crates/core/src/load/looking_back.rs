@@ -1,5 +1,5 @@
-//! Looks for single records while a load goes on, by clients of its own, outside of every figure: what a store has lost may
-//! be known no more when the load is over, because the store does not start again.
+//! Looks for single records while a load goes on, by clients of its own, outside of every figure: after the load it
+//! may be too late to find out what a store has lost, because the store does not start again.
 
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use crate::workload::KeyWriter;
 
 /// Clients that look, where a connection carries several.
 const CLIENTS: usize = 32;
-/// Between two looks at records that were absent.
+/// Pause between two looks at records that were absent.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Longest time to look again at what was absent at first, ns.
 const AGAIN: Nanos = 1_000_000_000;
@@ -26,13 +26,14 @@ const LOOKS: usize = 3;
 /// Records that were looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LookedBack {
-    /// Records that the store answered about, those that were absent at first at each look.
+    /// Number of records about which the store answered; a record that was absent at first counts only if it was
+    /// answered at each look.
     pub answered: u64,
-    /// Those that were absent at each of several looks, in order.
+    /// Records that were absent at each of several looks, in ascending order.
     pub absent: Vec<u64>,
 }
 
-/// Looks for `records` until a moment on [`now`]'s clock; at those that were absent again, for a second at most.
+/// Looks for `records` until `deadline` on [`now`]'s clock; then looks at absent ones again, for a second at most.
 pub(super) async fn look_back(
     store: &(impl ErasedStore + ?Sized),
     context: &StoreContext,

@@ -1,5 +1,5 @@
-//! What a phase needs that not every store has. It can be told before a store is opened, as far as no store
-//! of its kind has it, and is told before anything is loaded.
+//! Abilities that a phase needs and that some stores lack. They are checked before a store is opened, as far as no
+//! store of its kind has them, and before anything is loaded.
 
 use super::error::LoadError;
 use crate::store::{Capabilities, Profile};
@@ -21,11 +21,11 @@ pub enum Need {
 }
 
 impl Need {
-    /// Every one.
+    /// All abilities.
     pub const ALL: [Need; 5] =
         [Need::Scan, Need::BatchGet, Need::BatchPut, Need::Ttl, Need::Pipeline];
 
-    /// In words, as in "redis has no scan".
+    /// Returns its name in words, as in "redis has no scan".
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Need {
         }
     }
 
-    /// A store with these capabilities has it.
+    /// Returns true if a store with these capabilities has it.
     #[must_use]
     pub fn is_met_by(self, capabilities: &Capabilities) -> bool {
         match self {
@@ -49,7 +49,7 @@ impl Need {
         }
     }
 
-    /// Clients of this group need it.
+    /// Returns the abilities that clients of this group need.
     #[must_use]
     pub fn of(group: &GroupPlan) -> Vec<Need> {
         let has = |kinds: &[Kind]| group.mix.has(|kind| kinds.contains(&kind));
@@ -64,7 +64,7 @@ impl Need {
     }
 }
 
-/// Whether the store that told its `profile` has what a phase needs.
+/// Checks that the store with this `profile` has what a phase needs.
 ///
 /// # Errors
 /// [`LoadError::Unsupported`] with the first thing that it lacks.

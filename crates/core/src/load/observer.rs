@@ -1,4 +1,4 @@
-//! Who is told of a phase's course while it runs.
+//! Observation of a phase's course while it runs.
 
 use std::time::Duration;
 
@@ -7,65 +7,65 @@ use serde::{Deserialize, Serialize};
 use super::worker::WorkerReport;
 use crate::measure::{Batch, Interval, Nanos};
 
-/// How far a phase has come.
+/// Progress of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Time since the start.
     pub elapsed: Duration,
     /// Operations that have ended.
     pub completed: u64,
-    /// Of these, those that did not succeed.
+    /// Operations among them that did not succeed.
     pub unsuccessful: u64,
-    /// Operations that the phase will make, where it is bounded by count.
+    /// Operations that the phase will make; `None` where it is not bounded by count, or where records have several owners.
     pub requests: Option<u64>,
 }
 
-/// When a phase begins whose workers are all connected.
+/// Time at which a phase begins whose workers are all connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// As soon as all workers have heard.
+    /// Begins as soon as all workers know of it.
     Soon,
-    /// At this time on [`crate::measure::now`]'s clock.
+    /// Begins at this time on [`crate::measure::now`]'s clock.
     At(Nanos),
-    /// Not at all.
+    /// Never begins.
     Never,
 }
 
-/// Told of a phase's course while it runs.
+/// Observer of a phase's course while it runs.
 pub trait Observer {
-    /// All of the phase's `workers` are connected, and wait to hear when they begin.
+    /// Decides when the phase begins; called when all of its `workers` are connected and wait.
     fn ready(&mut self, workers: usize) -> Begin {
         let _ = workers;
         Begin::Soon
     }
 
-    /// What one worker did in an interval.
+    /// Takes what one worker did in an interval.
     fn batch(&mut self, batch: &Batch) {
         let _ = batch;
     }
 
-    /// A worker has ended.
+    /// Takes the report of a worker that has ended.
     fn ended(&mut self, report: &WorkerReport) {
         let _ = report;
     }
 
-    /// The clients begin at `start`.
+    /// Takes the time at which the clients begin.
     fn began(&mut self, start: Nanos) {
         let _ = start;
     }
 
-    /// When the first fault was begun, if one was.
+    /// Returns the time at which the first fault was begun; `None` if none was.
     fn first_fault(&self) -> Option<Nanos> {
         None
     }
 
-    /// An interval is complete: each worker has passed it. In order.
+    /// Takes an interval that is complete, since each worker has passed it. Intervals come in order.
     fn interval(&mut self, interval: &Interval);
 
-    /// Several times a second.
+    /// Takes the progress of the phase, several times a second.
     fn progress(&mut self, progress: &Progress);
 
-    /// As [`Observer::progress`], of reading again what looked wrong once the clients are done.
+    /// Takes the progress of reading suspect records again, once the clients are done, as [`Observer::progress`] does.
     fn again(&mut self, progress: &Progress) {
         let _ = progress;
     }

@@ -19,16 +19,16 @@ use super::lane::{IssuedOperation, Lane};
 use super::request_clock::{Departure, RequestClock, Touched};
 use super::worker::Worker;
 
-/// What the loop must know after an operation.
+/// Outcome of an operation as far as the loop needs it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct After {
-    /// When it was answered.
+    /// Time at which it was answered.
     pub done: Nanos,
-    /// The client has no connection now.
+    /// The client has lost its connection.
     pub connection_lost: bool,
 }
 
-/// What goes over the wire for an operation: one of these, or one after the other.
+/// One request of an operation; an operation makes one, or several one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     Single(Single),
@@ -58,7 +58,7 @@ impl Request {
         }
     }
 
-    /// What follows this request of an operation, if this one succeeds.
+    /// Returns the request of an operation that follows this one if this one succeeds.
     #[inline]
     pub fn next_of(self, kind: Kind) -> Option<Request> {
         match (kind, self) {
@@ -73,18 +73,17 @@ impl Request {
 
 /// A request that was answered.
 pub(super) struct Ended {
-    /// Records that were not there, if nothing failed. Apart from the error, so that it stays in a
-    /// register.
+    /// Records that were not there, if nothing failed. It is kept apart from the error, so that it stays in a register.
     pub missed: u32,
     pub error: Option<RequestError>,
-    /// Records moved if it succeeded.
+    /// Records that were read or written, if it succeeded.
     records: u64,
     pub sent: Nanos,
     done: Nanos,
 }
 
 impl Ended {
-    /// With an answer to what left at `sent`.
+    /// Makes it of the answer to the request that left at `sent`.
     #[inline(always)]
     fn with(answer: Answer<bool>, records: u64, sent: Departure, done: Nanos) -> Self {
         let (found, error) = match answer {
@@ -95,7 +94,7 @@ impl Ended {
     }
 }
 
-/// The buffers of one client, and whose client it is.
+/// The buffers of one client, with its worker, lane and clock.
 pub(super) struct OperationRunner<'a, P> {
     worker: &'a Worker,
     lane: &'a Lane,
@@ -105,7 +104,8 @@ pub(super) struct OperationRunner<'a, P> {
     pub reading: Reading,
     reads: ReadTickets,
     writes: WriteSlots,
-    /// What few operations need lies elsewhere: a client is fetched anew for each of its operations.
+    /// Rows of a scan or batch. Like `batch` they lie in another place of memory, because few operations need them
+    /// and a client's state is fetched anew for each of its operations.
     rows: Box<Rows>,
     batch: Box<Batch>,
 }
@@ -126,14 +126,14 @@ impl<'a, P: RequestClock> OperationRunner<'a, P> {
         }
     }
 
-    /// Writes the key of the operation's record; the first request of the operation.
+    /// Writes the key of the operation's record, and returns the first request of the operation.
     #[inline(always)]
     pub fn open(&mut self, operation: &Operation) -> Request {
         self.lane.workload.keys().write(operation.record, &mut self.key);
         Request::first_of(operation.kind)
     }
 
-    /// The request that left at `sent` has its answer.
+    /// Makes the ended request of its answer; the request left at `sent`.
     #[inline(always)]
     fn ended(&self, answer: Answer<bool>, records: u64, sent: Departure) -> Ended {
         Ended::with(answer, records, sent, self.clock.answered(sent))
@@ -154,7 +154,7 @@ impl<'a, P: RequestClock> OperationRunner<'a, P> {
         After { done: ended.done, connection_lost }
     }
 
-    /// A request about `record` is about to be made.
+    /// Reads the clock for a request about `record` that is about to be made.
     #[inline(always)]
     fn leave(&self, record: u64) -> Departure {
         self.clock.leave(self.touched(record))
@@ -166,9 +166,9 @@ impl<'a, P: RequestClock> OperationRunner<'a, P> {
         Touched { record, key, reading, value: self.composer.place() }
     }
 
-    /// Asks for what will be needed soon: the ledger's word of a request to come, and where the client writes
-    /// whose answer is read next. Right after an answer: a prefetch whose address has to be
-    /// looked up would hold up the clock's next reading, and lengthen what it times.
+    /// Prefetches memory that will be needed soon: the ledger's word of a request to come, and the buffers of the
+    /// client whose answer is read next. It is called right after an answer: a prefetch whose address has to be
+    /// looked up would hold up the clock's next reading, and lengthen the time that is measured.
     #[inline(always)]
     fn expect(&self) {
         let examiner = self.worker.examiner();
@@ -182,7 +182,7 @@ impl<'a, P: RequestClock> OperationRunner<'a, P> {
         }
     }
 
-    /// Makes a request about one record ready; when it leaves, which is now.
+    /// Prepares a request about one record, and returns its departure, which is now.
     #[inline(always)]
     pub fn begin(&mut self, call: Single, operation: &Operation) -> Departure {
         match call {
@@ -193,7 +193,7 @@ impl<'a, P: RequestClock> OperationRunner<'a, P> {
         self.leave(operation.record)
     }
 
-    /// Judges what became of it.
+    /// Judges the answer of the request.
     #[inline(always)]
     pub fn end(
         &mut self,
@@ -247,7 +247,7 @@ impl<'a, P: RequestClock> OperationRunner<'a, P> {
         self.composer.compose(operation, operation.record, &self.writes, 0);
     }
 
-    /// The write that was made ready.
+    /// Returns the write that was prepared.
     #[inline(always)]
     pub fn put(&self, operation: &Operation) -> Put<'_> {
         self.composer.put(0, &self.key, operation, self.lane.plan.ttl)

@@ -18,29 +18,29 @@ use super::timer::Timer;
 
 use crate::measure::{Nanos, now};
 
-/// How long before a due time the spin begins, ns: the kernel's timers are rarely later than this.
+/// Time before a due time at which the spin begins, ns: the kernel's timers are rarely later than this.
 const SPIN: Nanos = 60_000;
-/// Longest sleep at a stretch, so that a stop is noticed, ns.
+/// Longest sleep at a stretch, ns, so that a stop is noticed.
 const LONGEST_SLEEP: Nanos = 50_000_000;
-/// A turn of the spin that took longer than this, and than twice the shortest, ran other tasks: it does
-/// not count as spun, ns.
+/// Longest turn of the spin that counts as spun, ns. A turn that took longer than this, and than twice the shortest,
+/// ran other tasks.
 const SPIN_TURN: Nanos = 2_000;
 
-/// What a client may spend on being on time: the option `--pace`.
+/// Processor time that a client may spend on being on time: the option `--pace`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pacing {
     /// Sleeps until shortly before a request is due, then polls the clock.
     #[default]
     Both,
-    /// Polls the clock all the time: takes a whole processor, and nothing has to wake it up.
+    /// Polls the clock all the time: takes a whole processor, and needs nothing to wake it up.
     Spin,
     /// Only sleeps: takes next to no processor time, and sends as late as the system wakes it up.
     Timer,
 }
 
 impl Pacing {
-    /// How long before a due time the clock is polled, ns.
+    /// Returns the time before a due time from which on the clock is polled, ns.
     #[inline]
     fn spin(self) -> Nanos {
         match self {
@@ -51,20 +51,20 @@ impl Pacing {
     }
 }
 
-/// How a client waits.
+/// A client's way to wait.
 pub(super) trait Pace {
-    /// Waits until `due`; `false` if the load stops before.
+    /// Waits until `due`; returns false if the load stops before.
     fn until(&self, due: Nanos) -> impl Future<Output = bool>;
 
     /// Waits for `wait` or until the load stops.
     fn rest(&self, wait: Duration) -> impl Future<Output = ()>;
 }
 
-/// For clients that are threads: blocks.
+/// Pace of clients that are threads: it blocks.
 pub(super) struct ThreadPace<D: Fn() -> Nanos> {
-    /// The time from which no operation starts.
+    /// Time from which no operation starts.
     pub deadline: D,
-    /// What waiting may cost.
+    /// Processor time that waiting may cost.
     pub pacing: Pacing,
     /// Time spent spinning, ns.
     pub spun: Cell<Nanos>,
@@ -107,7 +107,7 @@ fn spin_until(due: Nanos) {
     }
 }
 
-/// For clients that share a worker's runtime: a queue of due times, served by [`RuntimePace::run`].
+/// Pace of clients that share a worker's runtime: a queue of due times, served by [`RuntimePace::run`].
 pub(super) struct RuntimePace<D: Fn() -> Nanos> {
     deadline: D,
     pacing: Pacing,
@@ -152,12 +152,12 @@ impl<D: Fn() -> Nanos> RuntimePace<D> {
         }
     }
 
-    /// Time spent spinning, ns.
+    /// Returns the time spent spinning, ns.
     pub fn spun(&self) -> Nanos {
         self.spun.get()
     }
 
-    /// Wakes clients as they fall due; runs beside them on the worker's runtime, for ever.
+    /// Wakes clients as they fall due; runs beside them on the worker's runtime and never ends.
     pub async fn run(&self, mut timer: Timer) {
         // Each turn looks at the sockets: how long that takes depends on the machine.
         let mut shortest = Nanos::MAX;
@@ -183,7 +183,7 @@ impl<D: Fn() -> Nanos> RuntimePace<D> {
         }
     }
 
-    /// Waits until someone waits for a time before `due`.
+    /// Waits until a client waits for a time before `due`.
     async fn earlier_than(&self, due: Nanos) {
         std::future::poll_fn(|context| {
             if self.waiting.borrow().peek().is_some_and(|Reverse(first)| first.due < due) {
@@ -195,7 +195,7 @@ impl<D: Fn() -> Nanos> RuntimePace<D> {
         .await;
     }
 
-    /// The earliest due time; waits while nobody waits.
+    /// Returns the earliest due time; waits while no client waits.
     async fn first_due(&self) -> Nanos {
         std::future::poll_fn(|context| match self.waiting.borrow().peek() {
             Some(Reverse(first)) => Poll::Ready(first.due),
@@ -207,7 +207,7 @@ impl<D: Fn() -> Nanos> RuntimePace<D> {
         .await
     }
 
-    /// Wakes all that are due at `when`, and after the deadline everyone.
+    /// Wakes all clients that are due at `when`, and after the deadline all.
     fn wake_due(&self, when: Nanos) {
         let stopped = when >= (self.deadline)();
         let mut waiting = self.waiting.borrow_mut();

@@ -1,5 +1,6 @@
-//! What it takes a process to draw the operations that others carry out, where each draws all of them: measured when
-//! a phase is over, and told apart from what its own operations take.
+//! Measures the processor time that a process takes to draw the operations that others carry out, where each process
+//! draws all of them. It is measured when a phase is over, and reported apart from the time of the process's own
+//! operations.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -12,8 +13,8 @@ use crate::workload::Kind;
 const DRAWN: u64 = 8_192;
 
 impl Job {
-    /// Processor time that this process took to draw what others carried out, when so many operations of each group
-    /// were given out to all. Nothing where there are no others.
+    /// Returns the processor time that this process took to draw what others carried out, when so many operations of
+    /// each group were given out to all. It is zero where there are no others.
     #[must_use]
     pub fn time_of_passing(&self, issued: &[u64]) -> Duration {
         let ownership = &self.context.options.ownership;

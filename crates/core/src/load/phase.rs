@@ -26,21 +26,21 @@ use crate::verify::linearizability::{self, Examined, Linearizability};
 use crate::verify::{Anomaly, Behind, Examiner, Findings, History, Kept, Tally};
 use crate::workload::Marks;
 
-/// How often the phase's thread looks after its workers.
+/// Interval at which the phase's thread looks after its workers.
 const WATCH: Duration = Duration::from_millis(50);
-/// Time that connected workers get to hear when their phase begins.
+/// Time between the decision to begin and the begin, in which connected workers learn of it.
 const SOON: Duration = Duration::from_millis(2);
-/// How much later than its workers' last possible answer a phase gives up waiting for them.
+/// Time after its workers' last possible answer at which a phase gives up waiting for them.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long a phase with faults goes on without a single success at least: that is what it is there to
-/// show, and it ends by itself.
+/// Least time for which a phase with faults goes on without a single success: a store that answers nothing is what
+/// such a phase is there to show, and the phase ends by itself.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Longest time between two looks that counts: if more has passed, kvdyno or the whole machine stood
+/// Longest time between two looks that counts as silence, ns: if more has passed, kvdyno or the whole machine stood
 /// still, and nobody knows what the store did.
 const LOOK: Nanos = 500_000_000;
 
-/// Carries out what `job` asks, once.
+/// Carries the load of `job`, once.
 ///
 /// # Errors
 /// [`LoadError`] if the phase could not begin; what went wrong later is in the measure.
@@ -63,14 +63,14 @@ pub(super) fn carry(
     Ok(watch.into_measure(job, stalls))
 }
 
-/// A phase whose workers have been let go.
+/// A phase whose workers have begun.
 pub(super) struct Started {
     pub workers: usize,
     pub start: Nanos,
     pub started_at: SystemTime,
     pub batches: Receiver<Batch>,
     pub reports: Receiver<Report>,
-    /// How long before it a stop has to be known.
+    /// Time before a stop at which it has to be decided, so that it reaches every worker in time.
     pub notice: Duration,
 }
 
@@ -124,7 +124,7 @@ fn start(
     Ok(Started { workers, start, started_at, batches, reports, notice: Duration::ZERO })
 }
 
-/// When the phase begins, by both clocks; `None`: never.
+/// Returns the begin of the phase, by both clocks; `None` if it never begins.
 fn begin(begin: Begin) -> Option<(Nanos, SystemTime)> {
     match begin {
         Begin::Never => None,
@@ -139,9 +139,9 @@ fn begin(begin: Begin) -> Option<(Nanos, SystemTime)> {
     }
 }
 
-/// A networked worker stays on a processor of its own, where there are enough; from the last one
-/// down, because interrupts tend to be served by the first. In process the threads are the store's
-/// as much as kvdyno's, and stay free.
+/// Returns the processor of each worker. A networked worker stays on one of its own, where there are enough; from the
+/// last one down, because interrupts tend to be served by the first. In process the threads are the store's as much
+/// as kvdyno's, and stay free: `None`.
 fn pins(threading: Threading, workers: usize) -> Option<Vec<usize>> {
     let mut cpus = measure::allowed_cpus();
     cpus.reverse();
@@ -158,13 +158,13 @@ pub(super) struct Watch {
     lost: Vec<usize>,
     stopped: Option<StopReason>,
     silence: Silence,
-    /// When the phase ended; see [`PhaseMeasure::end`].
+    /// End of the phase; see [`PhaseMeasure::end`].
     end: Nanos,
-    /// Its deadline ended it, not its requests.
+    /// The phase was ended by its deadline, not by its requests.
     in_time: bool,
 }
 
-/// How long nothing has succeeded, as far as anybody was awake to see it.
+/// Time without a single success, as far as kvdyno was awake to see it.
 struct Silence {
     looked: Nanos,
     since: Nanos,
@@ -176,7 +176,7 @@ impl Silence {
         Silence { looked: now, since: now, lasted: 0 }
     }
 
-    /// Its length at `now`, when the last success was at `success`.
+    /// Returns its length at `now`, ns, when the last success was at `success`.
     fn at(&mut self, now: Nanos, success: Nanos) -> Nanos {
         if success > self.since {
             (self.since, self.lasted) = (success, 0);
@@ -263,7 +263,7 @@ impl Watch {
         }
     }
 
-    /// The workers are done, or left behind: decides when the phase ended, and tells its last intervals.
+    /// Decides when the phase ended, and publishes its last intervals; called when the workers are done or left behind.
     pub fn close(&mut self, job: &Job, observer: &mut dyn Observer) {
         for worker in 0..self.started.workers {
             self.collector.worker_ended(worker);
@@ -279,8 +279,8 @@ impl Watch {
         self.tell(last, observer);
     }
 
-    /// When a phase whose workers are done ends by itself: at its deadline. If all its requests were made
-    /// before, with their schedule or with the last answer.
+    /// Returns the time at which a phase whose workers are done ends by itself: its deadline. If all its requests
+    /// were made before, it ends with their schedule or with the last answer, whichever is later.
     fn planned_end(&self, job: &Job) -> Nanos {
         let deadline = job.controls.deadline();
         let all_made = match job.requests() {
@@ -292,7 +292,7 @@ impl Watch {
         if all_made || deadline == Nanos::MAX { by_requests.min(deadline) } else { deadline }
     }
 
-    /// Every worker has come to the end of every group's ids.
+    /// Returns true if every worker has come to the end of every group's ids.
     fn all_passed(&self, job: &Job) -> bool {
         let bound = |group: u16| job.groups[usize::from(group)].0.requests;
         let mut issued = self.ended.iter().flat_map(|ended| &ended.issued);
@@ -300,7 +300,7 @@ impl Watch {
             && issued.all(|&(group, issued)| bound(group).is_some_and(|all| issued >= all))
     }
 
-    /// Stops the load where there is a reason to; `false` once waiting any longer is hopeless.
+    /// Stops the load where there is a reason to; returns false once waiting any longer is hopeless.
     fn may_go_on(&mut self, job: &Job) -> bool {
         let now = now();
         let interrupt = &job.context.interrupt;
@@ -385,14 +385,14 @@ impl Watch {
     }
 }
 
-/// How long nothing may succeed, ns.
+/// Returns the time after which a phase without a single success is given up, ns.
 fn give_up(job: &Job) -> Nanos {
     let asked = job.context.options.give_up;
     let patience = if job.plan.faults.is_empty() { asked } else { asked.max(PATIENCE) };
     patience.as_nanos() as Nanos
 }
 
-/// What the sampled records' histories say, if the phase asked.
+/// Judges the linearizability of the sampled records' histories; `None` if the phase did not ask for it.
 fn examined(job: &Job, start: Nanos, kept: Vec<Vec<Kept>>, complete: bool) -> Option<Examined> {
     if !asks_for_history(&job.plan) {
         return None;
@@ -410,7 +410,7 @@ fn examined(job: &Job, start: Nanos, kept: Vec<Vec<Kept>>, complete: bool) -> Op
     Some(Examined { history, answer })
 }
 
-/// The workers' remains, added up.
+/// Sum of the workers' reports.
 struct Sum {
     unstarted: Option<Histogram<u64>>,
     lag: Option<Histogram<u64>>,
@@ -444,8 +444,8 @@ impl Sum {
         }
     }
 
-    /// A worker was not waited for any longer. What it found nobody knows: of the reads that it handed over, none
-    /// was judged. It is the client's: its thread was busy all the time.
+    /// Counts a worker that was no longer waited for. Its findings are unknown: none of the `read` reads that it
+    /// handed over counts as judged. The time, `wall` ns, is charged to the client: its thread was busy all the time.
     fn left_behind(&mut self, read: u64, wall: Nanos) {
         let tally = &mut self.tally;
         (tally.reads, tally.records) = (tally.reads + read, tally.records + read);
@@ -480,7 +480,7 @@ impl Sum {
         self.anomalies.extend(anomalies.into_iter().take(room));
     }
 
-    /// What timed out because kvdyno itself did not look is no error of the store.
+    /// Counts the time-outs that came because kvdyno itself did not look: they are no errors of the store.
     fn tell_timeouts_of_the_client(&mut self, stalls: &Stalls, timeout: Duration) {
         let errors = self.errors.iter_mut();
         for error in errors.filter(|error| error.class == ErrorClass::Timeout) {
@@ -513,7 +513,7 @@ fn merge(to: &mut Option<Histogram<u64>>, from: Option<Histogram<u64>>) {
     }
 }
 
-/// Records 0..n exist after the phase, where n takes in all that its inserts reached.
+/// Returns n such that records 0..n exist after the phase; n takes in all that its inserts reached.
 fn records_after(job: &Job, issued: &[u64]) -> u64 {
     let reached = job.groups.iter().zip(issued);
     let reached = reached.map(|((_, workload), &issued)| workload.records_after(issued));

@@ -1,5 +1,5 @@
-//! Changes of a group's rate while its phase runs: whoever decides adds one, and every lane makes it with the
-//! operation that it names. Lanes only read a number as long as there is none.
+//! Changes of a group's rate while its phase runs: manual control or the conductor adds one, and every lane makes it
+//! with the operation that it names. Lanes only read a number as long as there is none.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ pub struct RateOrders {
 }
 
 impl RateOrders {
-    /// Those that are planned.
+    /// Begins with the changes that are planned.
     #[must_use]
     pub fn of(changes: &[RateChange]) -> RateOrders {
         RateOrders {
@@ -25,27 +25,27 @@ impl RateOrders {
         }
     }
 
-    /// One more. It is far enough ahead that no lane has passed its operation.
+    /// Adds a change. It must be far enough ahead that no lane has passed its operation.
     pub fn add(&self, change: RateChange) {
         let mut changes = self.locked();
         changes.push(change);
         self.count.store(changes.len(), Ordering::Release);
     }
 
-    /// All so far.
+    /// Returns all changes so far.
     #[must_use]
     pub fn all(&self) -> Vec<RateChange> {
         self.locked().clone()
     }
 
-    /// How many there are.
+    /// Returns the number of changes so far.
     #[inline]
     #[must_use]
     pub fn count(&self) -> usize {
         self.count.load(Ordering::Acquire)
     }
 
-    /// A lane had passed the operation of a change when it heard of it.
+    /// Returns true if a lane had passed the operation of a change before it saw the change.
     #[must_use]
     pub fn was_late(&self) -> bool {
         self.late.load(Ordering::Relaxed)

@@ -1,7 +1,8 @@
-//! What was to be read back and was not answered is asked for again. Records with wrong reads, all of them, are
-//! read again once the load has quiesced, in passes of the one load loop: what is still missing then is lost, not
-//! late. What is still wrong is named once, however many reads have found it; a read that was wrong for itself,
-//! though its record is right, keeps the name that it got. What nobody could read again is counted as just that.
+//! Reads again, after the load of a phase. Records that were to be read back and were not answered are asked for
+//! again. All records with wrong reads are read again once the load has quiesced, in passes of the one load loop: a
+//! record that is still missing then is lost, not late. A record that is still wrong is named once, however many
+//! reads have found it; a read that was wrong while its record is right now keeps the name that it got. Records that
+//! could not be read again are counted as just that.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,20 +18,20 @@ use crate::store::Consistency;
 use crate::verify::{ANOMALIES_KEPT, Anomaly, Behind, Finding, RIGHT_AGAIN, Suspects, Tally};
 use crate::workload::{Marked, Marks};
 
-/// How long suspects are asked for while none of them is answered, ns.
+/// Time for which suspects are asked for while none of them is answered, ns.
 const PATIENCE: Nanos = 10_000_000_000;
-/// The same of records that were to be read back and were not answered, ns.
+/// Time for which records that were to be read back are asked for while none of them is answered, ns.
 const INSISTING: Nanos = 30_000_000_000;
 /// Looks at a record once the store has had its time to settle: one right answer clears the
 /// record, so that a store which is wrong now and then is not said to have lost it.
 const LOOKS: u32 = 3;
 /// Shortest pause between two looks at all suspects while an eventually consistent store settles.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Why there was no answer, where the user ended it.
+/// Reason for a missing answer where the user stopped the run.
 const STOPPED: &str = "kvdyno was stopped";
 
-/// Reads what was not answered, and then each suspect's record, again, and writes down what that gave. A place
-/// that is still old or absent is named lost, once.
+/// Reads again what was not answered, and then each suspect's record, and enters the results into `measure`. A record
+/// or field that is still old or absent is named lost, once.
 pub(super) fn recheck(
     store: &Arc<dyn AnyStore>,
     job: &Job,
@@ -57,7 +58,7 @@ pub(super) fn recheck(
     }
 }
 
-/// How long the store may take to settle, ns.
+/// Returns the time that the store may take to settle, ns.
 fn settle(job: &Job) -> Nanos {
     let settle = match job.context.profile.consistency.level {
         Consistency::Eventual => job.context.options.settle,
@@ -67,7 +68,7 @@ fn settle(job: &Job) -> Nanos {
     Nanos::try_from(settle.as_nanos()).unwrap_or(Nanos::MAX / 2)
 }
 
-/// Told of a pass: its progress is passed on, and it is no part of the phase's timeline.
+/// Observer of a pass: it passes the progress on, and leaves the phase's timeline as it is.
 struct Aside<'a>(&'a mut dyn Observer);
 
 impl Observer for Aside<'_> {
@@ -78,11 +79,11 @@ impl Observer for Aside<'_> {
     }
 }
 
-/// What asking for records gave.
+/// Results of asking for records.
 struct Asked {
-    /// Those that were not answered.
+    /// Records that were not answered.
     unread: Marks,
-    /// Why, in the store's words.
+    /// The reason for that in the store's words.
     why: String,
     tally: Tally,
     anomalies: Vec<Anomaly>,
@@ -94,7 +95,7 @@ struct Passes<'a> {
     store: &'a Arc<dyn AnyStore>,
     job: &'a Job,
     observer: Aside<'a>,
-    /// Number of the next operation.
+    /// Number of the next pass's first operation.
     first: u64,
 }
 
@@ -103,8 +104,8 @@ impl Passes<'_> {
         self.job.context.interrupt.is_raised()
     }
 
-    /// Asks for `records` until each was answered once, with longer and longer pauses; gives up when none was for
-    /// as long as `patience`. Wrong ones are marked in `suspects`.
+    /// Asks for `records` until each was answered once, with longer and longer pauses; gives up when none was
+    /// answered for as long as `patience`, ns. Marks records with wrong reads in `suspects`.
     fn ask(&mut self, records: Marks, patience: Nanos, suspects: &Arc<Suspects>) -> Asked {
         let mut asked = Asked {
             unread: records,
@@ -135,7 +136,7 @@ impl Passes<'_> {
         asked
     }
 
-    /// Asks once for what is unread.
+    /// Asks once for the records that are unread.
     fn pass(&mut self, asked: &mut Asked, suspects: &Arc<Suspects>) {
         let marked = Arc::new(Marked::of(&asked.unread));
         let answered = Arc::new(asked.unread.none_of_these());
@@ -164,7 +165,7 @@ impl Passes<'_> {
         }
     }
 
-    /// Looks at every suspect until it is right, at least until `settled`.
+    /// Looks at every suspect until it is right, or until there were [`LOOKS`] looks since the time `settled`.
     fn look<'s>(&mut self, suspects: &'s Suspects, settled: Nanos) -> Looks<'s> {
         let mut looks = Looks {
             suspects,
@@ -208,22 +209,22 @@ impl Passes<'_> {
     }
 }
 
-/// What became of all suspects.
+/// Results of looking at all suspects again.
 struct Looks<'a> {
     suspects: &'a Suspects,
-    /// Records that were not read again to the end.
+    /// Records that were not read again as often as needed.
     unread: Marks,
     why: String,
-    /// What the last look found wrong; `None`: there was no look.
+    /// Suspects of the last look; `None` if there was no look.
     still: Option<Arc<Suspects>>,
-    /// What it found; not all of it if there is much.
+    /// Anomalies of the last look; some are left out if there are many.
     examples: Vec<Anomaly>,
 }
 
-/// What became of one of the ledger's words with wrong reads.
+/// Result for one of the ledger's words with wrong reads.
 #[derive(Clone, Copy)]
 enum Fate {
-    /// Its record was not read again to the end.
+    /// Its record was not read again as often as needed.
     Unread,
     Right,
     Still(Finding),
@@ -238,13 +239,13 @@ impl Looks<'_> {
         still.map_or(Fate::Right, Fate::Still)
     }
 
-    /// How many reads are named once, for what they found is there still.
+    /// Returns the number of reads that are named once all together, because what they found is there still.
     fn named_once(&self, slot: u64, still: Finding) -> u64 {
         let before = self.suspects.found(slot).filter(|before| before.is_same(still));
         before.map_or(0, Finding::reads)
     }
 
-    /// Enters into the counts what became of every suspect; records from `inserted_from` on are the last inserts.
+    /// Enters the result for every suspect into the counts; records from `inserted_from` on are the last inserts.
     fn count(&self, measure: &mut PhaseMeasure, inserted_from: u64) {
         let PhaseMeasure { tally, old, .. } = measure;
         for record in self.suspects.marks().records() {
@@ -272,7 +273,8 @@ impl Looks<'_> {
         }
     }
 
-    /// Names the examples. Of the reads that found what is there still, the first stays, for all of them.
+    /// Names the examples. Of several reads that found what is there still, only the first stays, and stands for all
+    /// of them.
     fn name(mut self, anomalies: &mut Vec<Anomaly>) {
         anomalies.sort_by_key(|anomaly| anomaly.sent);
         let slot = |anomaly: &Anomaly| self.suspects.slot(anomaly.record, anomaly.field);
@@ -311,7 +313,8 @@ impl Looks<'_> {
         *anomalies = kept;
     }
 
-    /// The word that an anomaly is about and what is there still, if that is what it found.
+    /// Returns the slot of the ledger's word that an anomaly is about and its last finding, if that is the same as
+    /// the anomaly's.
     fn still_same(&self, anomaly: &Anomaly) -> Option<(u64, Finding)> {
         let slot = self.suspects.slot(anomaly.record, anomaly.field)?;
         match self.fate(anomaly.record, slot) {
@@ -322,7 +325,7 @@ impl Looks<'_> {
         }
     }
 
-    /// What reading again gave, for an anomaly that keeps its name.
+    /// Describes the result of reading again, for an anomaly that keeps its name.
     fn again(&self, anomaly: &Anomaly) -> String {
         let Some(slot) = self.suspects.slot(anomaly.record, anomaly.field) else {
             return "not read again: it is no record of the dataset".to_owned();
@@ -334,7 +337,7 @@ impl Looks<'_> {
         }
     }
 
-    /// What no read of the phase has found, and the last look has.
+    /// Adds anomalies that the last look has found and no read of the phase has.
     fn add_found_last(&self, found: BTreeMap<u64, Anomaly>, kept: &mut Vec<Anomaly>) {
         for (slot, mut anomaly) in found {
             let Fate::Still(still) = self.fate(anomaly.record, slot) else { continue };
@@ -347,7 +350,8 @@ impl Looks<'_> {
     }
 }
 
-/// The example that stands for all `reads` which found what is there still, as `found` last.
+/// Returns the example that stands for all `reads` which found what is there still, with the bounds of `found`, the
+/// last look's anomaly.
 fn last(mut anomaly: Anomaly, still: Finding, reads: u64, found: Option<&Anomaly>) -> Anomaly {
     anomaly.again = match still.is_old() {
         true => "still old or absent".to_owned(),

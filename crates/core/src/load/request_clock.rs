@@ -1,12 +1,12 @@
-//! By which readings of the clock a client's requests are timed.
+//! Readings of the clock by which a client's requests are timed.
 //!
-//! A client that has a thread to itself reads the clock before each request and after each answer. The
-//! clients of one connection have their answers from one read and their requests leave in one write:
-//! there the read's end is when all of these answers came, and what kvdyno does about the first of them
-//! is no time of the last. One reading serves them all, and one the requests that follow.
+//! A client that has a thread to itself reads the clock before each request and after each answer. The clients of one
+//! connection get their answers from one read, and their requests leave in one write: there the end of the read is
+//! the time at which all of these answers came, and the time that kvdyno spends on the first of them does not count
+//! for the last. One reading of the clock serves all these answers, and one the requests that follow.
 //!
-//! Where a driver that waits by itself stands behind a transport of kvdyno's (`cache` may mix them), its answer
-//! may be found in a turn that the transport's answers began: then it came some µs later than is told.
+//! A driver that waits by itself may stand behind a transport of kvdyno's (`cache` may mix them). Its answer may be
+//! found in a turn that began with the transport's answers: then it came some µs later than recorded.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -17,41 +17,41 @@ use crate::store::Transport;
 
 use super::worker::Worker;
 
-/// When a request left.
+/// Departure of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departure {
-    /// Never later than its bytes left.
+    /// Time of it, never later than its bytes left.
     pub at: Nanos,
-    /// Number of the connection's turn in which it was.
+    /// Number of the connection's turn in which the request left.
     turn: u64,
 }
 
-/// What a client will touch when its answer has come, for others to ask for in time.
+/// Memory that a client will touch when its answer has come, so that others can prefetch it in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Touched {
     /// The record that its request is about.
     pub record: u64,
-    /// Where the key of its next request will be written.
+    /// Address at which the key of its next request will be written.
     pub key: *const u8,
-    /// Where what it reads will be written.
+    /// Address at which the value that it reads will be written.
     pub reading: *const u8,
-    /// Where the value that it writes will be put together.
+    /// Address at which the value that it writes will be composed.
     pub value: *const u8,
 }
 
-/// Times a client's requests.
+/// Clock by which a client's requests are timed.
 pub(super) trait RequestClock {
-    /// A request is about to be made.
+    /// Reads the clock for a request that is about to be made.
     fn leave(&self, touched: Touched) -> Departure;
 
-    /// When the answer came to the client's request; asked right after it.
+    /// Returns the time at which the answer to the client's request came; called right after the answer.
     fn answered(&self, departure: Departure) -> Nanos;
 
-    /// What the client will touch whose turn is next, if there is one.
+    /// Returns the memory that the next client will touch; `None` if there is no next one.
     fn next(&self) -> Option<Touched>;
 }
 
-/// The clock of a client whose calls do all there is to do: read before each request and after each answer.
+/// Clock of a client whose calls return with the answer: read before each request and after each answer.
 pub(super) struct OwnClock;
 
 impl RequestClock for OwnClock {
@@ -71,20 +71,20 @@ impl RequestClock for OwnClock {
     }
 }
 
-/// What the clients of one connection share: its turns, each of which begins when the transport has
-/// been polled.
+/// Clock shared by the clients of one connection. It counts the connection's turns; a turn begins when the transport
+/// has been polled.
 pub(super) struct ConnectionClock {
     number: Cell<u64>,
-    /// When this turn's answers came, if there were any.
+    /// Time at which this turn's answers came; `None` if there were none.
     answered: Cell<Option<Nanos>>,
-    /// When the first request of this turn was made, if there was one.
+    /// Time at which the first request of this turn was made; `None` if there was none.
     departure: Cell<Option<Nanos>>,
-    /// Of each client, once it has made a request.
+    /// Memory that each client will touch; `None` until it has made a request.
     touched: Vec<Cell<Option<Touched>>>,
 }
 
 impl ConnectionClock {
-    /// Of so many clients.
+    /// Makes the clock of a connection of so many clients.
     #[inline]
     pub fn of(clients: usize) -> Rc<ConnectionClock> {
         Rc::new(ConnectionClock {
@@ -95,7 +95,7 @@ impl ConnectionClock {
         })
     }
 
-    /// The transport has been polled, and brought answers or not.
+    /// Begins a turn: the transport has been polled, and has brought answers if `answered`.
     #[inline]
     fn begin(&self, answered: bool) {
         self.number.set(self.number.get() + 1);
@@ -103,14 +103,14 @@ impl ConnectionClock {
         self.departure.set(None);
     }
 
-    /// The records that requests were made about. Their ledger words are asked for when the answers have
+    /// Returns the records that requests were made about. Their ledger words are prefetched when the answers have
     /// been read, and not one client ahead, which leaves less time than memory takes.
     #[inline]
     fn records(&self) -> impl Iterator<Item = u64> {
         self.touched.iter().filter_map(|touched| touched.get().map(|touched| touched.record))
     }
 
-    /// The clock of one of the clients.
+    /// Returns the clock of one of the clients.
     #[inline]
     pub fn of_client(self: &Rc<Self>, client: usize) -> SharedClock {
         SharedClock { turns: Rc::clone(self), client }
@@ -137,8 +137,8 @@ impl<T: Transport> Transport for Ticking<T> {
     }
 }
 
-/// The clock of a client that shares a connection, or whose driver waits by itself: read once for all that
-/// leave or are answered together.
+/// Clock of a client that shares a connection, or whose driver waits by itself: read once for all requests that leave
+/// together, and once for all that are answered together.
 pub(super) struct SharedClock {
     turns: Rc<ConnectionClock>,
     client: usize,

@@ -1,11 +1,11 @@
-//! When each request of a lane is due. A lane is one worker's share of a client group: of `lanes`
-//! lanes, lane `l` owns the operation ids `first + k * stride`, k = 0, 1, 2…
+//! Due times of a lane's requests. A lane is one worker's share of a client group: of `lanes` lanes, lane `l` owns
+//! the operation ids `first + k * stride`, k = 0, 1, 2…
 //!
-//! Where a rate is followed evenly a due time is a pure function of the operation id, so the lanes
-//! interleave into one even schedule. Random lanes each run a Poisson process at their share of the
-//! rate; independent Poisson processes together are one at the sum of the rates.
+//! Due times of an even rate are a pure function of the operation id, so the lanes interleave into one even schedule.
+//! Random lanes each run a Poisson process at their share of the rate; independent Poisson processes together are one
+//! at the sum of the rates.
 //!
-//! A rate that was changed begins anew with one operation id: in every lane the first id from there on.
+//! A changed rate begins with one operation id: in every lane with the first id from there on.
 
 use std::sync::Arc;
 
@@ -21,24 +21,24 @@ struct Rated {
     course: Course,
     /// The first operation.
     from: u64,
-    /// When that is due, seconds after the start.
+    /// Due time of the first operation, seconds after the start.
     at: f64,
 }
 
 impl Rated {
-    /// As `curve` says from the start on.
+    /// Follows `curve` from the start on.
     #[inline]
     fn of(curve: &Curve) -> Rated {
         Rated { course: Course::of(curve), from: 0, at: 0.0 }
     }
 
-    /// Seconds after the start at which an operation is due.
+    /// Returns the due time of an operation, seconds after the start.
     #[inline]
     fn due(&self, id: u64) -> f64 {
         self.at + self.course.due_at((id - self.from) as f64)
     }
 
-    /// What follows when the rate is changed.
+    /// Returns the rate that is followed once `change` is made.
     #[inline]
     fn then(&self, change: RateChange) -> Rated {
         let rate = Curve::Constant { rate: change.rate };
@@ -47,20 +47,20 @@ impl Rated {
     }
 }
 
-/// How due times follow from the rate.
+/// Way in which due times follow from the rate.
 #[derive(Clone, Debug)]
 enum Way {
-    /// Not at all: at once.
+    /// Due times do not follow from a rate: every operation is due at once.
     Closed,
     Even,
-    /// With gaps at random; where the process is, in operations since the rate began.
+    /// Random gaps; the second value is the position of the process, in operations since the rate began.
     Random(Random, f64),
-    /// Where those of a random process are in the mean: nobody draws the gaps any more.
+    /// Due times at which those of a random process are in the mean, from this position on: the gaps are no longer drawn.
     Expected(f64),
 }
 
-/// The arrivals that may still be counted one by one. A worker that counts sends nothing meanwhile, and hands over
-/// nothing: at a rate far above what it can send, counting would take it longer than the load.
+/// Number of arrivals that may still be counted one by one. A worker that counts sends nothing meanwhile, and hands
+/// over nothing: at a rate far above what it can send, counting would take it longer than the load.
 #[derive(Debug)]
 pub(super) struct Walk {
     left: u64,
@@ -68,13 +68,13 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Allows so many. A million takes 10 to 50 ms.
+    /// Allows so many arrivals. Counting a million takes 10 to 50 ms.
     #[inline]
     pub fn of(arrivals: u64) -> Walk {
         Walk { left: arrivals, estimated: false }
     }
 
-    /// Takes one of them; `false` if none is left: what follows is estimated.
+    /// Takes one of them; returns false if none is left: what follows is estimated.
     #[inline]
     pub fn step(&mut self) -> bool {
         self.estimated |= self.left == 0;
@@ -97,18 +97,18 @@ pub struct Dues {
     start: Nanos,
     next_id: u64,
     stride: u64,
-    /// When the next operation is due.
+    /// Due time of the next operation.
     due: Nanos,
     orders: Arc<RateOrders>,
-    /// Changes that were asked for, and those that were made.
+    /// Number of changes that were ordered when the orders were last looked at; `made` of them have been made.
     known: usize,
     made: usize,
-    /// The operation with which the next one is made, as far as that is known.
+    /// Number of the operation with which the next change is made; `u64::MAX` while no further change is known.
     change_from: u64,
 }
 
 impl Dues {
-    /// Due times from `start` on, of the ids `first`, `first + stride`…; the rate changes as `orders` say.
+    /// Makes the due times from `start` on of the ids `first`, `first + stride`…; the rate changes as `orders` say.
     #[must_use]
     pub fn new(
         arrival: &Arrival,
@@ -140,14 +140,14 @@ impl Dues {
         dues
     }
 
-    /// The id that falls due next and its due time; closed arrivals are due at once, at `start`.
+    /// Returns the id that falls due next and its due time; closed arrivals are due at once, at `start`.
     #[inline]
     #[must_use]
     pub fn peek(&self) -> (u64, Nanos) {
         (self.next_id, self.due)
     }
 
-    /// The id that falls due after `n` more than the next one.
+    /// Returns the id that falls due after `n` more than the next one.
     #[inline]
     #[must_use]
     pub fn id_after(&self, n: usize) -> u64 {
@@ -161,9 +161,8 @@ impl Dues {
         self.settle();
     }
 
-    /// Goes on behind all ids below `limit` that are due before `before`, and returns how many these are. Where
-    /// due times follow from the ids, or are no longer drawn, that is arithmetic; gaps at random are drawn
-    /// as long as `walk` allows.
+    /// Goes on behind all ids below `limit` that are due before `before`, and returns their number. It is computed
+    /// where due times follow from the ids, or are no longer drawn; random gaps are drawn as long as `walk` allows.
     pub fn pass(&mut self, before: Nanos, limit: u64, walk: &mut Walk) -> u64 {
         let mut passed = 0;
         while self.due < before && self.next_id < limit {
@@ -187,7 +186,7 @@ impl Dues {
         passed
     }
 
-    /// Counts the ids from the next one on, which is due before `before`, that are and that follow the same rate.
+    /// Counts the ids from the next one on that are due before `before` and follow the same rate; the next one is.
     fn due_in_a_row(&self, before: Nanos, limit: u64) -> u64 {
         if self.orders.count() > self.known {
             return 1;
@@ -207,7 +206,7 @@ impl Dues {
         due
     }
 
-    /// When the id after `n` more than the next one is due, at the present rate.
+    /// Returns the due time, at the present rate, of the id that follows the next one after `n` steps.
     #[inline]
     fn due_of(&self, n: u64) -> Nanos {
         let more = n.saturating_mul(self.stride);
@@ -220,7 +219,7 @@ impl Dues {
         self.start.saturating_add(nanos(seconds))
     }
 
-    /// Finds out when the next id is due.
+    /// Computes the due time of the next id.
     #[inline]
     fn settle(&mut self) {
         if let Way::Closed = self.way {
@@ -269,8 +268,7 @@ impl Dues {
     }
 }
 
-/// How long after the start request number `id` is due, ns; at once where that is not decided
-/// beforehand.
+/// Returns the time after the start at which request number `id` is due, ns; 0 where that is not decided beforehand.
 #[inline]
 pub(super) fn due_after(arrival: &Arrival, changes: &[RateChange], id: u64) -> Nanos {
     let Some(curve) = arrival.curve().filter(|_| !arrival.is_random()) else { return 0 };
@@ -281,8 +279,8 @@ pub(super) fn due_after(arrival: &Arrival, changes: &[RateChange], id: u64) -> N
     nanos(rated.due(id))
 }
 
-/// Number of the first operation that is due `after` the start or later, about where arrivals are random;
-/// none of those for which a change has been asked already.
+/// Returns the number of the first operation that is due `after` ns from the start or later; it is approximate where
+/// arrivals are random. It never lies before the last change that was ordered. Returns `None` for closed arrivals.
 #[inline]
 pub(super) fn first_due(arrival: &Arrival, changes: &[RateChange], after: Nanos) -> Option<u64> {
     let mut rated = Rated::of(&arrival.curve()?);
@@ -303,7 +301,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Ids and due times of so many lanes, in order.
+    /// Returns ids and due times of so many lanes, in order.
     fn dues_of(arrival: &Arrival, lanes: u64, count: usize) -> Vec<(u64, Nanos)> {
         changed(arrival, &[], lanes, count)
     }
@@ -346,8 +344,8 @@ mod tests {
         assert!((longer - (-1f64).exp()).abs() < 0.01, "share of gaps above the mean: {longer}");
     }
 
-    /// Counting by arithmetic says what counting one by one does, and where gaps are at random, what they are in the
-    /// mean; both at once however many there are.
+    /// Arithmetic counts what counting one by one does, and with random gaps what they are in the mean; both take no
+    /// time, however many there are.
     #[test]
     fn what_falls_due_is_counted_without_looking_at_each() {
         let curve = |text: &str| {
@@ -422,8 +420,8 @@ mod tests {
         assert!((i64::from(by_second[10]) - 300).abs() <= 1);
     }
 
-    /// What falls due in each second is the integral of the rate over it, whatever the curve, how many lanes
-    /// there are, and whether the gaps are even.
+    /// The operations that fall due in each second are the integral of the rate over it, whatever the curve, how many
+    /// lanes there are, and whether the gaps are even.
     #[test]
     fn arrivals_follow_their_curve_evenly_and_at_random() {
         for curve in [

@@ -1,6 +1,6 @@
-//! A phase that is steered while it runs: its rate is changed at one operation, the same in every process that
-//! carries it, or it is ended before its time. Who decides calls this on the phase as a whole; agents are
-//! handed what came of it.
+//! Manual control of a phase while it runs: its rate is changed at one operation, the same in every process that
+//! carries it, or it is ended before its time. The conductor calls this on the phase as a whole; agents get the
+//! resulting change.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::schedule::{due_after, first_due};
 use crate::measure::{Nanos, now};
 use crate::workload::RateChange;
 
-/// Why a phase is not steered as somebody wants.
+/// Reason why a wish to change a running phase is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotSteered {
     /// No group has this number, or its clients have not begun.
@@ -19,23 +19,23 @@ pub enum NotSteered {
     /// The rate cannot be followed.
     #[error("a rate is above 0 and at most 1G/s")]
     Rate,
-    /// Its clients send the next request when the last is answered.
+    /// The clients of the group send the next request when the last is answered.
     #[error("the arrivals of the group are closed: it has no rate to change")]
     Closed,
-    /// Every operation from which on it could be changed is due after the end.
+    /// Every operation from which on the rate could be changed is due after the end.
     #[error("the phase is over before a change can reach every client")]
     TooLate,
-    /// It would run out of requests before its time.
+    /// The phase would run out of requests before its time.
     #[error("the phase has {0} requests, and needs more at this rate")]
     TooFew(u64),
 }
 
-/// How many processes carry a phase, and how long an order takes to reach all of them.
+/// Processes that carry a phase, and the time that an order takes to reach all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carriers {
-    /// Processes that carry the phase, from 1.
+    /// Number of processes that carry the phase, 1 or more.
     pub processes: u32,
-    /// An order is known everywhere after this.
+    /// Time after which every process knows an order.
     pub notice: Duration,
 }
 
@@ -79,7 +79,7 @@ impl Job {
         Ok(change)
     }
 
-    /// A change that would come too late, or would need more operations than there are.
+    /// Refuses a change that would come too late, or would need more operations than there are.
     fn refuse_late(
         &self,
         group: usize,
@@ -110,19 +110,20 @@ impl Job {
         }
     }
 
-    /// Changes of each group's rate so far, planned ones among them.
+    /// Returns the changes of each group's rate so far, with the planned ones.
     #[must_use]
     pub fn changes(&self) -> Vec<Vec<RateChange>> {
         self.rates.iter().map(|orders| orders.all()).collect()
     }
 
-    /// How many changes there are in all groups.
+    /// Returns the number of changes in all groups.
     #[must_use]
     pub fn change_count(&self) -> usize {
         self.rates.iter().map(|orders| RateOrders::count(orders)).sum()
     }
 
-    /// When an operation of a group is due after the begin, ns; about, where arrivals are random.
+    /// Returns the time after the start at which a group's change takes effect, ns, approximate where arrivals are
+    /// random; `None` if there is no such group or it has no rate.
     #[must_use]
     #[inline]
     pub fn due_of(&self, group: usize, change: RateChange) -> Option<Nanos> {

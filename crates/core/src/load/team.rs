@@ -1,6 +1,6 @@
-//! Workers in other processes. What a worker tells, its batches and its report, is plain data that goes through
-//! a connection as well as through a channel; a phase whose workers are elsewhere is brought together by the
-//! same code as any other. Times are moved to this process's clock on the way in.
+//! Workers in other processes. A worker sends batches and a report: plain data that goes through a connection as well
+//! as through a channel, so the same code brings together a phase whose workers are elsewhere. Times are converted to
+//! this process's clock on the way in.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -16,13 +16,13 @@ use super::worker::WorkerReport;
 use crate::measure::{Batch, Nanos, OldRecords, PhaseMeasure, SLOT, Stalls, Stretch};
 use crate::verify::{ANOMALIES_KEPT, Findings, ForeignReads};
 
-/// How long before it a stop has to be known, so that it reaches every worker in time.
+/// Time before a stop at which it has to be decided, so that it reaches every worker in time.
 const NOTICE: Duration = Duration::from_millis(50);
 
-/// A phase of which all workers are in other processes; it begins at `start`.
+/// A phase whose workers are all in other processes.
 pub struct Team(Started);
 
-/// Says to a [`Team`] what its workers say.
+/// Sender of the workers' batches and reports to a [`Team`].
 #[derive(Clone)]
 pub struct TeamVoice {
     batches: Sender<Batch>,
@@ -30,8 +30,7 @@ pub struct TeamVoice {
 }
 
 impl Team {
-    /// A team of so many workers, numbered from 0, whose phase begins at `start`, by the calendar
-    /// `started_at`.
+    /// Makes a team of so many workers, numbered from 0, whose phase begins at `start`, by the calendar `started_at`.
     #[must_use]
     pub fn new(workers: usize, start: Nanos, started_at: SystemTime) -> (TeamVoice, Team) {
         let (batch_sink, batches) = channel();
@@ -40,8 +39,9 @@ impl Team {
         (TeamVoice { batches: batch_sink, reports: report_sink }, Team(started))
     }
 
-    /// Brings together what the workers tell until all have ended or are lost. `stalls` is asked once, at the
-    /// end, for when they stood still. What looked wrong is still to be read again, by them.
+    /// Brings together the workers' batches and reports until all have ended or are lost. Calls `stalls` once, at the
+    /// end, for the times at which the workers' processes stood still. Suspect records are still to be read again, by
+    /// the workers' processes.
     pub fn conduct(
         self,
         job: &Arc<Job>,
@@ -60,35 +60,35 @@ impl Team {
 }
 
 impl TeamVoice {
-    // Whoever has given the phase up listens to nobody: nothing is lost by that.
+    // Sending fails only where the phase was given up: nothing is lost by that.
 
-    /// An interval of one worker.
+    /// Passes on an interval of one worker.
     pub fn batch(&self, batch: Batch) {
         let _ = self.batches.send(batch);
     }
 
-    /// A worker has ended.
+    /// Passes on the report of a worker that has ended.
     pub fn ended(&self, report: WorkerReport) {
         let _ = self.reports.send(Report::Ended(Box::new(report)));
     }
 
-    /// Nothing will be heard of a worker any more.
+    /// Reports a worker as lost: nothing more will come from it.
     pub fn lost(&self, worker: usize) {
         let _ = self.reports.send(Report::Lost(worker));
     }
 }
 
-/// From another process's clock and numbers of workers to this one's.
+/// Conversion from another process's clock and worker numbers to this one's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// Number here of its first worker.
+    /// Number in this process of the other's first worker.
     pub first_worker: usize,
-    /// This clock less the other, ns.
+    /// Difference of the clocks, ns: this one less the other.
     pub clock: i64,
 }
 
 impl Moved {
-    /// A time as it is here.
+    /// Converts a time to this process's clock; `Nanos::MAX` stays as it is.
     #[must_use]
     pub fn time(self, at: Nanos) -> Nanos {
         // For ever stays for ever.
@@ -99,7 +99,7 @@ impl Moved {
         (stretch.from, stretch.to) = (self.time(stretch.from), self.time(stretch.to));
     }
 
-    /// A batch as it is here.
+    /// Converts a batch to this process's clock and worker numbers.
     #[must_use]
     pub fn batch(self, mut batch: Batch) -> Batch {
         batch.worker += self.first_worker;
@@ -111,7 +111,7 @@ impl Moved {
         batch
     }
 
-    /// A worker's report as it is here.
+    /// Converts a worker's report to this process's clock and worker numbers.
     #[must_use]
     pub fn report(self, mut report: WorkerReport) -> WorkerReport {
         report.worker += self.first_worker;
@@ -130,7 +130,7 @@ impl Moved {
         report
     }
 
-    /// Findings as they are here.
+    /// Converts the times of findings to this process's clock.
     pub fn findings(self, findings: &mut Findings) {
         for anomaly in &mut findings.anomalies {
             let (sent, answered) = (anomaly.sent, anomaly.answered);
@@ -138,7 +138,7 @@ impl Moved {
         }
     }
 
-    /// When a process stood still, as it is here.
+    /// Converts the times at which a process stood still to this process's clock.
     #[must_use]
     pub fn stalls(self, mut stalls: Stalls) -> Stalls {
         stalls.gaps.iter_mut().for_each(|gap| self.stretch(gap));
@@ -146,21 +146,21 @@ impl Moved {
     }
 }
 
-/// What verification came to in one process, once what looked wrong there was read again.
+/// Results of verification in one process, once suspect records were read again there.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LookedAgain {
-    /// What was seen, and what of it should not have been.
+    /// Counts of what was read, and what was wrong with it.
     pub findings: Findings,
-    /// What became of records that were old or absent.
+    /// Counts of the records that were old or absent, by what reading again gave.
     pub old: OldRecords,
     /// Records that were to be read back and were not answered.
     pub unread: u64,
-    /// Reads of other processes' records, of which the findings speak, too.
+    /// Reads of other processes' records; `findings` include them.
     pub foreign: ForeignReads,
 }
 
 impl LookedAgain {
-    /// What a phase measured in this process.
+    /// Takes the results of a phase that was measured in this process.
     #[must_use]
     pub fn of(measure: &PhaseMeasure) -> LookedAgain {
         let findings = Findings {
@@ -172,7 +172,7 @@ impl LookedAgain {
         LookedAgain { findings, old, unread, foreign: ForeignReads::default() }
     }
 
-    /// Takes another process's in.
+    /// Adds the results of another process.
     pub fn add(&mut self, other: LookedAgain) {
         self.findings.add(other.findings);
         self.old.lost += other.old.lost;
@@ -183,7 +183,7 @@ impl LookedAgain {
         self.foreign.add(other.foreign);
     }
 
-    /// What all processes came to takes the place of what their workers told.
+    /// Enters the results of all processes into `measure`, in place of what their workers reported.
     pub fn enter(self, measure: &mut PhaseMeasure) {
         let Findings { tally, anomalies, behind } = self.findings;
         (measure.tally, measure.anomalies, measure.behind) = (tally, anomalies, behind);
@@ -192,7 +192,7 @@ impl LookedAgain {
 }
 
 impl Findings {
-    /// Takes another's in; of its examples, as many as there is room for.
+    /// Adds other findings; takes as many of their examples as there is room for.
     pub fn add(&mut self, other: Findings) {
         self.tally.add(&other.tally);
         self.behind.add(&other.behind);

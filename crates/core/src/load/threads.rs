@@ -29,7 +29,7 @@ use crate::measure::{Batch, Nanos, Recorder, ThreadTime, WorkerUse, now};
 use crate::store::{Connection, Store, Threading, ThreadingOf};
 use crate::verify::Examiner;
 
-/// What a worker thread tells the phase's thread.
+/// Message of a worker thread to the phase's thread.
 pub(super) enum Report {
     /// Connected, waiting for the start.
     Ready,
@@ -37,7 +37,7 @@ pub(super) enum Report {
     Refused(LoadError),
     /// All of its clients have ended.
     Ended(Box<WorkerReport>),
-    /// Of a worker in another process: nothing will be heard of it any more.
+    /// A worker in another process is lost: nothing more will come from it.
     Lost(usize),
 }
 
@@ -49,13 +49,13 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Lets everyone go at `start`, or sends everyone home.
+    /// Lets all workers begin at `start`; `None` ends them before they begin.
     pub fn open(&self, start: Option<Nanos>) {
         *self.start.lock().unwrap_or_else(PoisonError::into_inner) = Some(start);
         self.opened.notify_all();
     }
 
-    /// Waits for the start.
+    /// Waits for the start; returns `None` if the workers are to end before it.
     pub fn wait(&self) -> Option<Nanos> {
         let guard = self.start.lock().unwrap_or_else(PoisonError::into_inner);
         let guard = self
@@ -66,12 +66,13 @@ impl Gate {
     }
 }
 
-/// What a worker thread is given.
+/// Assignment of a worker thread.
 pub struct Assignment {
     pub(super) job: Arc<Job>,
     pub(super) worker: usize,
     pub(super) seats: Vec<Seat>,
-    /// Made with those of all other workers: the ledger is told how many there will be.
+    /// The worker's examiner. It is made with those of all other workers, because the ledger has to know how many
+    /// there will be.
     pub(super) examiner: Cell<Option<Examiner>>,
     pub(super) gate: Arc<Gate>,
     pub(super) batches: Sender<Batch>,
@@ -80,10 +81,10 @@ pub struct Assignment {
     pub(super) pin: Option<usize>,
 }
 
-/// What a worker did; `None` if it was sent home before the start.
+/// Report of a worker; `None` if the phase was called off before the start.
 pub struct Carried(Option<Box<WorkerReport>>);
 
-/// A worker thread's whole life. `load` carries what is assigned, with clients of the store.
+/// Runs a worker thread from begin to end: `load` carries the assigned load with clients of the store.
 pub(super) fn carry(
     load: impl FnOnce(&Assignment) -> Result<Carried, LoadError>,
     assignment: &Assignment,
@@ -103,7 +104,7 @@ pub(super) fn carry(
     let _ = assignment.reports.send(report);
 }
 
-/// Carries a worker's load with clients of `store`: all of a phase that is compiled for each store.
+/// Carries a worker's load with clients of `store`. Of all code of a phase only this is compiled for each store.
 pub(super) fn carry_with<S: Store>(
     store: &Arc<S>,
     assignment: &Assignment,
@@ -164,8 +165,8 @@ pub(super) fn block_on_calling_thread<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// A runtime as every worker thread has one. It looks at the sockets after every turn of the
-/// worker's tasks (at most 61 polls): a pacing task that spins must not hold answers up.
+/// Makes the runtime of a worker thread. It looks at the sockets after every turn of the worker's tasks (at most 61
+/// polls): a pacing task that spins must not hold answers up.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, LoadError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -251,7 +252,7 @@ impl Assignment {
     }
 }
 
-/// All clients of a worker whose store is in this process; gives how long they spun, ns.
+/// Runs all clients of a worker whose store is in this process; `clients` returns how long they spun, ns.
 fn carry_in_process(
     assignment: &Assignment,
     clients: impl FnOnce(&Worker, Pacing) -> Nanos,
@@ -264,7 +265,7 @@ fn carry_in_process(
     Carried(Some(assignment.end(worker, start, ThreadTime::now().since(begun), spun)))
 }
 
-/// When a worker was to begin, and when it did.
+/// Time at which a worker was to begin, and at which it did.
 struct Begun {
     due: Nanos,
     at: Nanos,
@@ -277,11 +278,11 @@ fn wait_for_start(due: Nanos) -> Begun {
     Begun { due, at: now() }
 }
 
-/// How the clients of a worker with a runtime wait.
+/// Pace of the clients of a worker with a runtime.
 type WorkerPace = RuntimePace<Box<dyn Fn() -> Nanos>>;
 /// All clients of a worker, over when the last has ended.
 type Clients = Pin<Box<dyn Future<Output = ()>>>;
-/// Makes a worker's clients of its connections.
+/// Maker of a worker's clients from its connections.
 type Connected = Box<dyn FnOnce(&Rc<Worker>, &Rc<WorkerPace>) -> Clients>;
 
 fn carry_networked(

@@ -1,5 +1,5 @@
-//! When requests timed out, so that those that did while kvdyno itself stood still can be told from the
-//! store's: whether it did is known only when the phase is over.
+//! Times at which requests timed out. A request that timed out while kvdyno itself stood still is no fault of the
+//! store; whether kvdyno stood still is known only when the phase is over.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::store::Certainty;
 /// Width of a slot, ns.
 const SLOT: Nanos = 10_000_000;
 
-/// How many time-outs ended in each slot of time: of requests that surely were not applied, and of those that
+/// Number of time-outs that ended in each slot of time: of requests that surely were not applied, and of those that
 /// may have been.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Timeouts([BTreeMap<Nanos, u64>; 2]);
@@ -31,7 +31,7 @@ impl Timeouts {
         }
     }
 
-    /// As of another clock, which `time` tells of this one.
+    /// Converts the slots to another clock; `time` converts one time of this clock.
     pub fn moved(self, time: impl Fn(Nanos) -> Nanos) -> Timeouts {
         let moved = |slots: BTreeMap<Nanos, u64>| {
             let mut there = BTreeMap::new();
@@ -43,7 +43,7 @@ impl Timeouts {
         Timeouts(self.0.map(moved))
     }
 
-    /// How many were due to the client, which stood still, if the store had `timeout` to answer.
+    /// Counts the time-outs that are the client's own doing, because it stood still, if the store had `timeout` to answer.
     pub fn of_client(&self, certainty: Certainty, stalls: &Stalls, timeout: Duration) -> u64 {
         let slots = self.0[usize::from(certainty == Certainty::Indeterminate)].iter();
         let explained = |slot: &Nanos| stalls.explain_timeout(slot * SLOT + SLOT / 2, timeout);

@@ -1,5 +1,5 @@
-//! Which operation made a write that is gone. Nothing was kept to tell it: operations are pure
-//! functions of their ids, so the phases are drawn again and the record's writes counted.
+//! Finds the operation that made a write which is gone. Nothing was kept to tell it: operations are pure functions of
+//! their ids, so the phases are drawn again and the record's writes counted.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,23 +8,23 @@ use crate::measure::StopReason;
 use crate::store::OperationId;
 use crate::workload::{Dataset, Kind, Part, PhasePlan, Workload};
 
-/// A phase that was run, and how many operation ids each of its groups began.
+/// A phase that was run, with the number of operation ids that each of its groups began.
 #[derive(Clone, Debug)]
 pub struct Ran {
     /// Its plan.
     pub plan: PhasePlan,
-    /// As [`crate::measure::PhaseMeasure::issued`].
+    /// Operation ids that each group began; see [`crate::measure::PhaseMeasure::issued`].
     pub issued: Vec<u64>,
-    /// Why it ended.
+    /// Reason for its end.
     pub stopped: StopReason,
 }
 
-/// What is to be traced.
+/// Writes that are to be traced.
 #[derive(Debug, Default)]
 pub struct Wanted {
-    /// (record, version): who wrote it?
+    /// Pairs (record, version) whose operation is wanted.
     pub versions: HashSet<(u64, u32)>,
-    /// For each record among them, how many versions were sent in all.
+    /// For each record among them, the number of versions that were sent in all.
     pub sent: HashMap<u64, u32>,
 }
 
@@ -32,14 +32,13 @@ pub struct Wanted {
 #[derive(Debug)]
 struct Stretch {
     writers: Vec<OperationId>,
-    /// That order is the order of their versions.
+    /// The order of the ids is the order of the versions.
     ordered: bool,
-    /// Each of them drew a version, beyond doubt.
+    /// Each of these operations sent a version, beyond doubt.
     whole: bool,
 }
 
-/// For each (record, version) wanted, the operation that wrote that version, where it is beyond
-/// doubt:
+/// Returns, for each (record, version) wanted, the operation that wrote that version, where it is beyond doubt:
 ///
 /// - within a phase, the record's writes are one, or all of one group of one client, so that
 ///   versions follow operation ids;
@@ -114,7 +113,8 @@ fn add(stretches: &mut Vec<Stretch>, operation: OperationId, one_client: bool, w
     }
 }
 
-/// Who wrote `version`, the first being 1.
+/// Returns the operation that wrote `version`, the first being 1; `None` where there is doubt. `sent` is the number
+/// of versions that were sent of the record in all.
 fn writer(stretches: &[Stretch], version: u32, sent: u32) -> Option<OperationId> {
     let drawn: usize = stretches.iter().map(|stretch| stretch.writers.len()).sum();
     let mut sure = true;

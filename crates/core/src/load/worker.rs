@@ -1,5 +1,5 @@
-//! What the clients of one worker thread share: the lanes, the recorder, the examiner. All of it
-//! belongs to that thread alone.
+//! State shared by the clients of one worker thread: the lanes, the recorder, the examiner. All of it belongs to that
+//! thread alone.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::BTreeMap;
@@ -19,12 +19,12 @@ use crate::measure::{
 use crate::store::{Certainty, ErrorClass, RequestError};
 use crate::verify::{Examiner, Findings, Kept, MissedAt};
 
-/// Of what falls due at random in a second of an interval, so many a worker counts one by one: more than it can send.
+/// Most random arrivals for each second of an interval that a worker counts one by one: more than it can send.
 const COUNTED_A_SECOND: u64 = 1 << 21;
-/// As many of what was never started.
+/// Most operations never started that a worker counts one by one at the end.
 const COUNTED_AT_THE_END: u64 = 1 << 22;
 
-/// Shared by the clients of one thread.
+/// State shared by the clients of one thread.
 pub(super) struct Worker {
     job: Arc<Job>,
     lanes: Vec<Lane>,
@@ -33,14 +33,14 @@ pub(super) struct Worker {
     errors: RefCell<BTreeMap<(ErrorClass, bool), ErrorSummary>>,
     timeouts: RefCell<Timeouts>,
     lag: RefCell<Option<Histogram<u64>>>,
-    /// What fell due is an estimate.
+    /// The number of operations that fell due is an estimate.
     estimated: Cell<bool>,
 }
 
-/// What a worker has to say when its clients have ended: plain data, which may go to another process.
+/// Report of a worker whose clients have ended: plain data, which may go to another process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WorkerReport {
-    /// Which worker.
+    /// Number of the worker among those of its process, zero-based.
     pub(super) worker: usize,
     pub(super) used: WorkerUse,
     pub(super) errors: Vec<ErrorSummary>,
@@ -49,24 +49,24 @@ pub struct WorkerReport {
     pub(super) lag: Option<Histogram<u64>>,
     #[serde(with = "as_text")]
     pub(super) unstarted: Option<Histogram<u64>>,
-    /// When nothing succeeded, of reads and of writes.
+    /// Stretches of time in which nothing succeeded: of reads, and of writes.
     pub(super) silences: [Silences; 2],
     /// For each lane: number of the group, and one more than its highest id given out.
     pub(super) issued: Vec<(u16, u64)>,
-    /// What its examiner saw.
+    /// Findings of its examiner.
     pub(super) findings: Findings,
     /// Requests about sampled records.
     pub(super) kept: Vec<Kept>,
     pub(super) missed_at: MissedAt,
-    /// A lane of its process heard of a change of the rate only behind its operation.
+    /// A lane of its process saw a change of the rate only after it had passed the operation of the change.
     pub(super) late_change: bool,
-    /// More fell due than it had time to count: what it says of that is an estimate.
+    /// More fell due than the worker had time to count: its number of operations due is an estimate.
     pub(super) estimated: bool,
 }
 
 impl WorkerReport {
-    /// Of one that is none: it has seen nothing wrong since `start`, and was never without success. A simulated
-    /// agent tells it.
+    /// Makes the report of no real worker, for a simulated agent: it has seen nothing wrong since `start`, and was
+    /// never without success.
     #[must_use]
     pub fn of_no_worker(used: WorkerUse, start: Nanos, issued: Vec<(u16, u64)>) -> WorkerReport {
         let silences = Silences { stretches: Vec::new(), ..Silences::total(start) };
@@ -87,40 +87,41 @@ impl WorkerReport {
         }
     }
 
-    /// Number of the worker, among those of its process.
+    /// Returns the number of the worker among those of its process.
     #[must_use]
     pub fn worker(&self) -> usize {
         self.worker
     }
 
-    /// What the worker did with its time; how long its operations took is not in it.
+    /// Returns the worker's use of its time; the time of its operations is not in it.
     #[must_use]
     #[inline]
     pub fn used(&self) -> WorkerUse {
         self.used
     }
 
-    /// How much later than due it sent requests although a client was free, ns; open arrivals only.
+    /// Returns the lag: how much later than due requests were sent although a client was free, ns; open arrivals only.
     #[must_use]
     #[inline]
     pub fn send_lag(&self) -> Option<&Histogram<u64>> {
         self.lag.as_ref()
     }
 
-    /// For each of its lanes: number of the group, and one more than its highest operation given out.
+    /// Returns, for each of its lanes, the number of the group and one more than its highest operation given out.
     #[must_use]
     pub fn issued(&self) -> &[(u16, u64)] {
         &self.issued
     }
 
-    /// A change of the rate came too late for it: some operations behind its own still had the former rate.
+    /// Returns true if a change of the rate came too late for the worker: some operations behind the change's own
+    /// still had the former rate.
     #[must_use]
     #[inline]
     pub fn late_change(&self) -> bool {
         self.late_change
     }
 
-    /// What its examiner saw.
+    /// Returns the findings of its examiner.
     #[must_use]
     pub fn findings(&self) -> &Findings {
         &self.findings
@@ -149,7 +150,7 @@ impl Worker {
         &self.lanes
     }
 
-    /// The time from which no operation starts.
+    /// Returns the time from which no operation starts.
     #[inline]
     pub fn deadline(&self) -> Nanos {
         self.job.controls.deadline()
@@ -160,7 +161,7 @@ impl Worker {
         self.examiner.borrow_mut()
     }
 
-    /// Notes how late a request that waited for its due time leaves, if its client waited for it. Returns when it leaves.
+    /// Notes how late a request leaves whose client waited for its due time. Returns the time at which it leaves.
     #[inline]
     pub fn note_lag(&self, due: Nanos, claimed: Nanos) -> Nanos {
         if claimed >= due {
@@ -233,10 +234,9 @@ impl Worker {
         self.estimated.set(self.estimated.get() || walk.has_estimated());
     }
 
-    /// A client has come to its end: if because the phase has, what others still do is the drain. Of a
-    /// stop that nobody foresaw the worker hears when its first client does, so that one operation of
-    /// it may count as in time that ended in the same interval and later: looking before each would
-    /// cost every operation.
+    /// Notes that a client has come to its end: if the phase is over, what other clients still do is the drain. The
+    /// worker notices an unplanned stop when its first client does, so one operation that ended in the same interval,
+    /// but after the stop, may count as in time: a look before each operation would cost time on every one.
     #[cold]
     pub fn note_stop(&self) {
         self.recorder.borrow_mut().stop_at(self.deadline());
@@ -248,7 +248,7 @@ impl Worker {
         self.recorder.borrow_mut().start(now);
     }
 
-    /// A read of `record` was not answered.
+    /// Marks `record`, a read of which was not answered.
     #[cold]
     pub fn note_unread(&self, record: u64) {
         if let Some(unread) = &self.job.unread {
@@ -276,8 +276,8 @@ impl Worker {
         }
     }
 
-    /// Ends the measurement of worker number `worker` at `now`, hands the last interval over and tells the
-    /// rest. `used` is what it did with its time.
+    /// Ends the measurement of worker number `worker` at `now`, hands over the last interval, and returns the report.
+    /// `used` is the worker's use of its time.
     pub fn finish(self, now: Nanos, worker: usize, used: WorkerUse) -> WorkerReport {
         let deadline = self.deadline();
         let stop = deadline.min(now);
@@ -327,7 +327,7 @@ mod tests {
     use crate::store::OperationId;
     use crate::verify::{Anomaly, AnomalyKind, Behind, Tally};
 
-    /// What a worker tells is plain: nothing of it is lost on the way to another process.
+    /// A worker's report is plain data: nothing of it is lost on the way to another process.
     #[test]
     fn a_report_comes_back_as_it_went() {
         let mut lag = latency_histogram::<u64>();

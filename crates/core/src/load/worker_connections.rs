@@ -1,7 +1,7 @@
-//! All connections of a worker, in one task. Those whose answers have come take their turns together,
-//! step by step: each reads, then every client is polled, then each writes. So what a step needs of
-//! the processor's caches, code of the system's above all, is fetched once for all of them, and no answer
-//! waits to be read while requests of others are sent.
+//! All connections of a worker, in one task. Connections whose answers have come take their turns together, step by
+//! step: each reads, then every client is polled, then each writes. So whatever a step needs in the processor's
+//! caches, above all code of the operating system, is fetched once for all of them, and no answer waits to be read
+//! while requests of others are sent.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +15,7 @@ use tokio::task::yield_now;
 use super::connection_tasks::ConnectionTasks;
 use crate::store::Transport;
 
-/// All connections of a worker; over when every client has ended.
+/// All connections of a worker, as one future that is over when every client has ended.
 pub(super) struct WorkerConnections<'a, T> {
     /// `None` once its clients have ended.
     connections: Vec<Option<ConnectionTasks<'a, T>>>,
@@ -40,7 +40,8 @@ impl<'a, T: Transport> WorkerConnections<'a, T> {
         }
     }
 
-    /// Takes one step of every connection whose turn it is, and tells whether for any of them it is to do again.
+    /// Takes one step of every connection whose turn it is, and returns true if a step is to be taken again for any
+    /// of them.
     #[inline]
     fn each(
         &mut self,
@@ -94,7 +95,7 @@ impl<T: Transport + Unpin> Future for WorkerConnections<'_, T> {
     }
 }
 
-/// Which connections have something to do: one bit for each.
+/// Set of the connections that have something to do: one bit for each.
 struct ReadySet {
     words: Vec<AtomicU64>,
     /// The task has been woken since it looked last.
@@ -116,13 +117,13 @@ impl ReadySet {
         }
     }
 
-    /// One connection has something to do, whenever the task is polled next.
+    /// Marks a connection that has something to do, whenever the task is polled next.
     #[inline]
     fn mark(&self, number: usize) {
         self.words[number / 64].fetch_or(1 << (number % 64), Ordering::SeqCst);
     }
 
-    /// Lists the connections that have become ready since this was asked last; the next one wakes `task`.
+    /// Lists the connections that have become ready since the last call; the next one that becomes ready wakes `task`.
     #[inline]
     fn take_ready(&self, task: &Waker, into: &mut Vec<usize>) {
         into.clear();
@@ -143,7 +144,7 @@ impl ReadySet {
     }
 }
 
-/// Of one connection: given to its connection and its clients as their waker.
+/// Waker of one connection: given to its transport and its clients.
 struct ReadyWaker {
     ready: Arc<ReadySet>,
     number: usize,
@@ -178,7 +179,7 @@ mod tests {
     /// Notes each poll, and keeps the waker of its connection.
     struct Noting {
         number: usize,
-        /// In which of its polls there is an answer.
+        /// Predicate of the polls, counted from 1, in which there is an answer.
         answered: fn(usize) -> bool,
         polls: usize,
         log: Log,
@@ -194,7 +195,7 @@ mod tests {
         }
     }
 
-    /// So many connections of one client each, whose polls do `act`.
+    /// Makes so many connections of one client each, whose polls do `act`.
     fn connections(
         count: usize,
         answered: fn(usize) -> bool,
@@ -294,7 +295,7 @@ mod tests {
         }
     }
 
-    /// How often a task was woken.
+    /// Number of times that a task was woken.
     #[derive(Default)]
     struct Woken(AtomicU64);
 

@@ -1,5 +1,5 @@
-//! From a suite file to a plan: what is left unsaid is decided here, records are chained from
-//! phase to phase, and every loop gets its bounds.
+//! Makes a plan of a suite file: defaults are decided here, records are chained from phase to phase, and every loop
+//! gets its bounds.
 
 mod calibrated;
 mod faults;
@@ -28,16 +28,16 @@ use super::shares::{Rate, ShareOfCapacity, UNMEASURED};
 use crate::ground::random::{GOLDEN, mix64};
 use crate::ground::units::{format_count, parse_share};
 
-/// Added to the duration of a phase for the hard bound: time to drain requests in flight.
+/// Time added to the duration of a phase for the hard bound, to drain requests in flight.
 const GRACE: Duration = Duration::from_secs(60);
 /// The hard bound of a phase that stops by requests. The longest published one took 13.3 hours.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
-/// Up to this many records, all are read back after the last phase that writes.
+/// Most records for which all are read back after the last phase that writes, where the suite does not decide.
 const READ_BACK_RECORDS: u64 = 1_000_000;
 /// Most bytes of values in a batch: some eight of them in flight are to be answered within the usual time-out.
 const LARGEST_BATCH: u64 = 1 << 20;
 
-/// The plan of a suite.
+/// Makes the plan of a suite.
 pub(super) fn plan(
     document: &Document,
     spec: &SuiteSpec,
@@ -96,7 +96,7 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-/// `{2%}` in a store's URL is that share of the suite's data, in bytes.
+/// Replaces `{2%}` in a store's URL by that share of the suite's data, in bytes.
 fn with_share_of_data(url: &str, data: f64) -> String {
     let share = |url: &str| -> Option<String> {
         let (before, rest) = url.split_once('{')?;
@@ -107,7 +107,7 @@ fn with_share_of_data(url: &str, data: f64) -> String {
     share(url).unwrap_or_else(|| url.to_owned())
 }
 
-/// The numbers of clients to go through; `None`: as each phase says.
+/// Returns the numbers of clients to go through; `None` where each phase has its own number.
 fn steps(sweep: Option<&Sweep>, overrides: &Overrides) -> Vec<Option<u32>> {
     let Some(sweep) = sweep else { return vec![overrides.clients] };
     if overrides.clients.is_some() {
@@ -123,7 +123,7 @@ fn steps(sweep: Option<&Sweep>, overrides: &Overrides) -> Vec<Option<u32>> {
     clients.into_iter().map(Some).collect()
 }
 
-/// One number of several.
+/// Mixes several numbers into one.
 fn mix_seed(parts: &[u64]) -> u64 {
     let mix = |state: u64, part: &u64| mix64(state.wrapping_add(*part).wrapping_add(GOLDEN));
     parts.iter().fold(GOLDEN, mix)
@@ -138,7 +138,7 @@ fn dataset_id(spec: &SuiteSpec) -> u32 {
     mix_seed(&[spec.seed, form, spec.key.length.into(), spec.fields.into()]) as u32
 }
 
-/// Marks the last phase that writes, where the suite says so or is small enough.
+/// Marks the last phase that writes to be read back, where the suite asks for it or is small enough.
 fn read_back(phases: &mut [PhasePlan], spec: &SuiteSpec, capacity: u64) {
     let writes = |phase: &PhasePlan| phase.groups.iter().any(|g| g.mix.has(|k| !k.read_only()));
     if spec.read_back.unwrap_or(capacity <= READ_BACK_RECORDS)
@@ -149,7 +149,7 @@ fn read_back(phases: &mut [PhasePlan], spec: &SuiteSpec, capacity: u64) {
     }
 }
 
-/// `planned` is phase `name` or its repetition in a sweep.
+/// Returns true if `planned` is phase `name` or its repetition in a sweep.
 fn is_of(planned: &str, name: &str) -> bool {
     planned.split('@').next() == Some(name)
 }
@@ -163,7 +163,7 @@ struct Builder<'a> {
     needs_nodes: Vec<u16>,
     needs_survival: Vec<u16>,
     shares: Vec<ShareOfCapacity>,
-    /// Records that exist; none: no phase has said yet.
+    /// Records that exist; `None` as long as no phase has decided it.
     records: Option<u64>,
 }
 
@@ -181,7 +181,7 @@ impl Builder<'_> {
         self.phases.iter().map(records_after).max().unwrap_or(0)
     }
 
-    /// Keys must be long enough to tell the records apart.
+    /// Checks that keys are long enough to tell the records apart.
     fn check_keys(&self, capacity: u64) -> Result<(), SuiteError> {
         let base: u128 = match self.spec.key.form {
             KeyForm::Decimal => 10,
@@ -274,7 +274,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The phase's name; in a sweep with the number of clients.
+    /// Returns the phase's name; in a sweep with the number of clients.
     fn name(&self, phase: &PhaseSpec, step: Option<u32>) -> String {
         match step.filter(|_| self.sweeps(phase)) {
             Some(step) => format!("{}@{step}", phase.name),
@@ -282,12 +282,12 @@ impl Builder<'_> {
         }
     }
 
-    /// The phase is repeated for each step of a sweep.
+    /// Returns true if the phase is repeated for each step of a sweep.
     fn sweeps(&self, phase: &PhaseSpec) -> bool {
         self.spec.sweep.is_some() && self.overrides.clients.is_none() && !phase.load
     }
 
-    /// Everything of a phase but where its records begin.
+    /// Makes the plan of a phase, without the place at which its records begin.
     fn resolve(&self, phase: &PhaseSpec, step: Option<u32>) -> Result<PhasePlan, SuiteError> {
         let outer = self.outer(phase);
         let settings: Vec<ClientSpec> =
@@ -327,8 +327,7 @@ impl Builder<'_> {
         })
     }
 
-    /// The settings around a phase's groups. A phase that says when it stops takes no stop
-    /// condition from the top.
+    /// Returns the settings around a phase's groups. A phase that has a stop condition of its own takes none from the top.
     fn outer(&self, phase: &PhaseSpec) -> ClientSpec {
         let mut outer = phase.clients.within(&self.spec.clients);
         if phase.duration.is_some() {
@@ -390,7 +389,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Whether histories are kept and judged: where records that are there are read or written.
+    /// Returns true if histories are kept and judged: if the group asks for it, and reads or writes records that are there.
     fn linearizability(&self, draft: &Draft<'_>, mix: &Mix) -> Result<bool, SuiteError> {
         let (settings, name) = (draft.settings, &draft.phase.name);
         let asked = settings.linearizability.unwrap_or(false);
@@ -409,8 +408,8 @@ impl Builder<'_> {
         Err(self.conflict(draft.group.mark, message, "leave out `linearizability`"))
     }
 
-    /// A batch is never larger than the records that there are to be, nor than [`LARGEST_BATCH`], unless
-    /// one record is.
+    /// Returns the records of a batch: no more than the records that there will be, and no more than fit into
+    /// [`LARGEST_BATCH`] bytes, but at least one.
     fn batch(&self, settings: &ClientSpec, mix: &Mix) -> u32 {
         let record = u64::from(self.values(settings).size.largest()) * u64::from(self.spec.fields);
         let room = (LARGEST_BATCH / record.max(1)).clamp(1, u32::MAX.into()) as u32;
@@ -459,7 +458,7 @@ impl Builder<'_> {
         }
     }
 
-    /// How many requests a group makes at most; none only where time alone may stop it.
+    /// Returns the most requests that a group makes; `None` only where time alone may stop it.
     fn requests(
         &self,
         draft: &Draft<'_>,
@@ -553,7 +552,7 @@ struct Draft<'a> {
     phase: &'a PhaseSpec,
     group: &'a GroupSpec,
     settings: &'a ClientSpec,
-    /// Clients of each group of the phase, as the suite says.
+    /// Clients of each group of the phase, as written in the suite.
     own: &'a [u32],
     index: usize,
     /// `--duration` and `--requests` apply.
@@ -562,8 +561,8 @@ struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    /// This group's share of something of the whole phase, in proportion to its clients; what
-    /// rounding leaves over goes to the first groups.
+    /// Returns this group's share of `all` of the whole phase, in proportion to its clients; what rounding leaves
+    /// over goes to the first groups.
     fn share_of(&self, all: u64) -> u64 {
         let sum: u128 = self.own.iter().map(|own| u128::from(*own)).sum();
         let up_to = |index: usize| {

@@ -6,18 +6,18 @@ use super::error::SuiteError;
 /// A suite that comes with kvdyno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Builtin {
-    /// What to type.
+    /// Name to type.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Description in a line.
     pub title: &'static str,
-    /// Its file, from the project's root.
+    /// Path of its file, from the project's root.
     pub file: &'static str,
-    /// What the file says.
+    /// Text of the file.
     pub text: &'static str,
 }
 
 impl Builtin {
-    /// The suite.
+    /// Reads the suite.
     ///
     /// # Errors
     /// None: a test reads every built-in suite.
@@ -98,13 +98,13 @@ const BUILTINS: &[Builtin] = embedded! {
 /// The built-in suite that `kvdyno capacity` runs.
 pub const CAPACITY: &str = "capacity";
 
-/// Every built-in suite, the default one first.
+/// Returns every built-in suite, the default one first.
 #[must_use]
 pub fn builtins() -> &'static [Builtin] {
     BUILTINS
 }
 
-/// The built-in suite of this name.
+/// Returns the built-in suite of this name; `None` if there is none.
 #[must_use]
 pub fn builtin(name: &str) -> Option<&'static Builtin> {
     BUILTINS.iter().find(|builtin| builtin.name == name)

@@ -9,8 +9,8 @@ use super::reader::{Fields, Value};
 /// Keys of `[[claim]]`.
 pub(super) const CLAIM_KEYS: [&str; 4] = ["says", "holds", "store", "between"];
 
-/// The claims of a table, in the order in which they stand. `phase`: all of them are about that one.
-/// `known` says whether there is a phase of that name.
+/// Reads the claims of a table, in the order in which they stand. With `phase`, all of them are about that one.
+/// `known` returns true if there is a phase of that name.
 pub(super) fn claims(
     table: &Fields<'_>,
     phase: Option<&str>,
@@ -63,7 +63,7 @@ fn claim(
     Ok(Claim { says: sentence, store: fields.read("store", |v| v.line())?, between, conditions })
 }
 
-/// The settings of the two deployments that a claim is about.
+/// Reads the settings of the two deployments that a claim is about.
 fn between(value: Value<'_>) -> Result<[String; 2], SuiteError> {
     let list = value.list()?;
     let [first, second] = list[..] else {

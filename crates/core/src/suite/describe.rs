@@ -1,4 +1,4 @@
-//! A plan in words, for `--dry-run`: what is done in which order, and what it will take.
+//! A plan in words, for `--dry-run`: the phases in order, and an estimate of time and bytes.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use crate::ground::units::{
     format_bytes, format_count, format_duration, format_rate, format_share,
 };
 
-/// What a plan will take, as far as the plan alone can tell.
+/// Estimate of the time and the bytes that a plan will take, as far as the plan alone can tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PlanEstimate {
-    /// Phases that stop by time, or by time or requests, warm-ups included.
+    /// Time of the phases that stop by time, or by time or requests, warm-ups included.
     pub timed: Duration,
-    /// Requests of closed groups that stop by requests alone: how long they take is the store's.
+    /// Requests of closed groups that stop by requests alone: how long they take depends on the store.
     pub requests: u64,
     /// Time of phases that stop by requests alone and have a rate.
     pub paced: Duration,
@@ -30,7 +30,7 @@ pub struct PlanEstimate {
 }
 
 impl Plan {
-    /// What the plan will take.
+    /// Estimates the time and the bytes that the plan will take.
     #[must_use]
     pub fn estimate(&self) -> PlanEstimate {
         let mut estimate = PlanEstimate::default();
@@ -61,7 +61,7 @@ impl Plan {
         estimate
     }
 
-    /// Records that exist at the end, without those of phases that insert until a time is over.
+    /// Returns the number of records that exist at the end, without those of phases that insert until a time is over.
     fn certain_records(&self) -> u64 {
         let bounded = |phase: &&PhasePlan| {
             phase.duration.is_none() || phase.groups.iter().all(|group| inserted(group) == 0)
@@ -69,13 +69,13 @@ impl Plan {
         self.phases.iter().filter(bounded).map(super::records_after).max().unwrap_or(0)
     }
 
-    /// Bytes of a record with its key.
+    /// Returns the bytes of a record with its key.
     fn record_bytes(&self, group: &GroupPlan) -> f64 {
         let fields = f64::from(self.dataset.fields);
         f64::from(self.dataset.key.length) + fields * mean_size(&group.values.size)
     }
 
-    /// The plan in lines of text: head, phases, what it takes.
+    /// Describes the plan in lines of text: head, phases, estimate.
     #[must_use]
     pub fn describe(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -173,7 +173,7 @@ impl Plan {
     }
 }
 
-/// Records that `requests` operations of a group write.
+/// Returns the number of records that `requests` operations of a group write.
 fn writes(group: &GroupPlan, requests: u64) -> f64 {
     let each = |kind: Kind| match kind {
         Kind::InsertBatch | Kind::PutBatch => f64::from(group.batch),
@@ -222,7 +222,8 @@ fn describe_phase(phase: &PhasePlan, fields: u16, lines: &mut Vec<String>) {
     }
 }
 
-/// `10M requests`; none where the number is only a bound on a phase that stops by time.
+/// Describes the requests of a group: `10M requests`. `None` where the number is only a bound on a phase that stops
+/// by time.
 fn requests(group: &GroupPlan, phase: &PhasePlan) -> Option<String> {
     let bound_only = phase.duration.is_some() && inserted(group) > 0;
     group.requests.filter(|_| !bound_only).map(|n| format!("{} requests", format_count(n)))

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{Place, Problem, SuiteError};
 
-/// Where a key or a value was written: bytes `start..end` of source number `source`.
+/// Place at which a key or a value was written: bytes `start..end` of source number `source`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mark {
     source: usize,
@@ -17,7 +17,7 @@ pub(super) struct Mark {
     end: usize,
 }
 
-/// A value and where it was written.
+/// A value and the place at which it was written.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) mark: Mark,
@@ -33,7 +33,7 @@ pub(super) enum Item {
     Flag(bool),
     List(Vec<Node>),
     Table(Vec<Entry>),
-    /// A date, which no key wants.
+    /// A date, which no key takes.
     Date,
 }
 
@@ -64,7 +64,7 @@ enum Source {
     Argument(String),
 }
 
-/// A parsed suite file, with what the command line changed in it.
+/// A parsed suite file, with the changes of the command line.
 #[derive(Clone, Debug)]
 pub(super) struct Document {
     sources: Vec<Source>,
@@ -89,7 +89,7 @@ impl Document {
         Ok(document)
     }
 
-    /// An error at `mark`.
+    /// Makes an error at `mark`.
     pub(super) fn error(
         &self,
         mark: Mark,
@@ -103,7 +103,7 @@ impl Document {
         SuiteError::new(place, problem, hint)
     }
 
-    /// The folder that what is written at `mark` names files in: that of the suite's file, or the present one.
+    /// Returns the folder of the files that are named at `mark`: that of the suite's file, or the present one.
     pub(super) fn folder(&self, mark: Mark) -> PathBuf {
         match &self.sources[mark.source] {
             Source::File { name, .. } => Path::new(name).parent().map(PathBuf::from),
@@ -112,8 +112,8 @@ impl Document {
         .unwrap_or_default()
     }
 
-    /// The place of the bytes `part` of the text `text` that stands at `mark`: all of it where the
-    /// text is written otherwise than it reads.
+    /// Returns the place of the bytes `part` of the text `text` that stands at `mark`: all of the text where it is
+    /// written with escapes.
     pub(super) fn within(&self, mark: Mark, text: &str, part: Range<usize>) -> Mark {
         let Source::File { text: file, .. } = &self.sources[mark.source] else { return mark };
         let start = mark.start + 1;
@@ -125,8 +125,8 @@ impl Document {
         }
     }
 
-    /// Sets the value at `path` below the table at `at` (indices of entries and list elements, from
-    /// the root) to what `value` says; `option` is what was typed, for messages.
+    /// Sets the value at `path` below the table at `at` (indices of entries and list elements, from the root) to what
+    /// `value` parses to; `option` is the option as typed, for messages.
     pub(super) fn set(
         &mut self,
         option: String,
@@ -210,7 +210,7 @@ impl Document {
     }
 }
 
-/// `value = "100B"` is short for `value = { size = "100B" }`: spelled out when a part is set.
+/// Spells out `value = "100B"`, which is short for `value = { size = "100B" }`, when a part of it is set.
 fn widen(node: &mut Node, path: &[&str], depth: usize) {
     if depth > 0 && path[depth - 1] == "value" && !matches!(node.item, Item::Table(_)) {
         let mark = node.mark;
@@ -221,7 +221,7 @@ fn widen(node: &mut Node, path: &[&str], depth: usize) {
     }
 }
 
-/// What was typed on the command line: TOML if it is, else a bare word such as `30s`.
+/// Parses what was typed on the command line: as TOML if it is, else as a bare word such as `30s`.
 fn argument(value: &str, source: usize) -> Item {
     let parsed = DeValue::parse(value.trim());
     let item = parsed.ok().map(|value| item(value.get_ref(), source));
@@ -278,7 +278,7 @@ fn item(value: &DeValue<'_>, source: usize) -> Item {
     }
 }
 
-/// The entries in the order in which they were written.
+/// Returns a table whose entries are in the order in which they were written.
 fn table_item(table: &DeTable<'_>, source: usize) -> Item {
     let mut entries = Vec::with_capacity(table.len());
     for (key, value) in table {

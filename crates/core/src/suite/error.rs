@@ -1,29 +1,29 @@
-//! What can be wrong with a suite, and where: every error names its file, line and column (or the
-//! command-line option), shows the offending line and says what to do.
+//! Errors in suites, with their place: every error names its file, line and column (or the command-line option),
+//! shows the offending line and gives advice.
 
 use std::fmt::{self, Write as _};
 
 use crate::ground::units::UnitError;
 
-/// What a suite that is wrong is compared with.
+/// Advice to compare a wrong suite with a right one.
 const EXAMPLE_SUITE: &str = "compare it with a suite that `kvdyno new FILE` writes";
 /// Most characters of a line that an excerpt shows.
 const EXCERPT: usize = 120;
 
-/// Where a problem is.
+/// Place of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In a file.
     Line {
         /// Name of the file.
         file: String,
-        /// From 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// From 1, in characters.
+        /// Column in characters, from 1.
         column: usize,
         /// The line itself.
         text: String,
-        /// How many characters of the line are meant, at least 1.
+        /// Number of characters from the column on that are wrong, 1 or more.
         width: usize,
     },
     /// In a command-line option, such as `--set put.clients=x`.
@@ -44,62 +44,62 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is wrong.
+/// Problem of a suite.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Problem {
-    /// Not TOML.
+    /// Text that is not TOML.
     #[error("{0}")]
     Syntax(String),
     /// A key that the format does not have.
     #[error("unknown key `{key}` in {table}")]
     UnknownKey {
-        /// What was written.
+        /// The key that was written.
         key: String,
-        /// In which table.
+        /// Name of the table.
         table: String,
     },
     /// A word that is not one of the choices.
     #[error("`{word}` is not {what}")]
     UnknownWord {
-        /// What was written.
+        /// The word that was written.
         word: String,
-        /// What it should have been, such as "an operation".
+        /// Description of the words that are allowed, such as "an operation".
         what: String,
     },
     /// A value of another type.
     #[error("`{key}` must be {expected}, not {found}")]
     WrongType {
-        /// Of which key.
+        /// Key of the value.
         key: String,
-        /// What is asked for.
+        /// Type that the key takes.
         expected: &'static str,
-        /// What was written.
+        /// Type of the value that was written.
         found: &'static str,
     },
     /// A quantity that cannot be read.
     #[error("`{key}`: {error}")]
     Quantity {
-        /// Of which key.
+        /// Key of the value.
         key: String,
-        /// Why.
+        /// Error of the quantity.
         error: UnitError,
     },
     /// A value outside what makes sense.
     #[error("`{key}` must be {range}, not {value}")]
     OutOfRange {
-        /// Of which key.
+        /// Key of the value.
         key: String,
-        /// What was written.
+        /// The value that was written.
         value: String,
-        /// What is allowed.
+        /// Values that are allowed, in words.
         range: String,
     },
     /// A key that must be there.
     #[error("{table} lacks `{key}`")]
     Missing {
-        /// Which key.
+        /// The key that is missing.
         key: &'static str,
-        /// In which table.
+        /// Name of the table.
         table: String,
     },
     /// Shares of a mix that do not make a whole.
@@ -113,7 +113,7 @@ pub enum Problem {
     Unreadable(String),
 }
 
-/// Why a suite cannot be run.
+/// Error because of which a suite cannot be run.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(transparent)]
 pub struct SuiteError(Box<Detail>);
@@ -142,7 +142,7 @@ impl fmt::Display for Detail {
 }
 
 impl SuiteError {
-    /// An error with what to do about it; an empty hint is none.
+    /// Makes an error with advice on what to do; an empty `hint` is none.
     #[must_use]
     pub fn new(place: Place, problem: Problem, hint: impl Into<String>) -> Self {
         let hint = Some(hint.into()).filter(|h| !h.is_empty());
@@ -160,7 +160,7 @@ impl SuiteError {
         SuiteError(Box::new(Detail { place, problem, hint }))
     }
 
-    /// The same of a file that is no suite, and that `page` describes: what is said of suites helps nobody there.
+    /// Adapts the error to a file that is no suite and that `page` describes: advice about suites does not help there.
     #[must_use]
     pub(super) fn described_in(mut self, page: &str) -> Self {
         let detail = &mut *self.0;
@@ -175,25 +175,25 @@ impl SuiteError {
         self
     }
 
-    /// Where it is.
+    /// Returns its place.
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.0.place
     }
 
-    /// What is wrong.
+    /// Returns the problem.
     #[must_use]
     pub fn problem(&self) -> &Problem {
         &self.0.problem
     }
 
-    /// What to do.
+    /// Returns advice on what to do, if there is any.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
 
-    /// The offending line with marks under the part that is meant; none outside a file.
+    /// Returns the offending line with marks under the wrong part; `None` outside a file.
     #[must_use]
     pub fn excerpt(&self) -> Option<String> {
         let Place::Line { line, column, text, width, .. } = &self.0.place else { return None };

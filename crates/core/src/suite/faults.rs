@@ -1,4 +1,4 @@
-//! Reading of `[[phase.fault]]`: what is done to a testbed while the phase runs.
+//! Reading of `[[phase.fault]]`: the faults of a testbed while the phase runs.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ const KEYS: [&str; 8] = ["do", "node", "count", "when", "at", "spread", "repair"
 /// Most nodes that a testbed can have.
 const NODES_MOST: u32 = 64;
 
-/// Keys of `[[phase.fault]]`.
+/// Returns the keys of `[[phase.fault]]`.
 pub(super) fn fault_keys() -> Vec<&'static str> {
     KEYS.into_iter().chain(FaultKind::fields().map(|(field, _)| field.key)).collect()
 }
 
-/// The faults of a phase, in the order in which they stand.
+/// Reads the faults of a phase, in the order in which they stand.
 pub(super) fn faults(phase: &Fields<'_>) -> Result<Vec<FaultPlan>, SuiteError> {
     let list = phase.read("fault", |v| v.list())?.unwrap_or_default();
     list.into_iter().map(fault).collect()
@@ -33,7 +33,7 @@ fn fault(value: Value<'_>) -> Result<FaultPlan, SuiteError> {
     written(&value.fields("[[phase.fault]]", &fault_keys())?)
 }
 
-/// A fault that somebody wants at once, written as in `[[phase.fault]]`.
+/// Reads a fault that is done at once by manual control, written as in `[[phase.fault]]`.
 pub(super) fn fault_at_once(text: &str) -> Result<FaultPlan, SuiteError> {
     let later = ["when", "at", "spread", "every"];
     let keys: Vec<&str> = fault_keys().into_iter().filter(|key| !later.contains(key)).collect();
@@ -67,7 +67,7 @@ fn written(fields: &Fields<'_>) -> Result<FaultPlan, SuiteError> {
     )
 }
 
-/// The value of a field of some kind of fault.
+/// Reads the value of a field of some kind of fault.
 fn field_value(value: Value<'_>, field: &FaultField) -> Result<FieldValue, SuiteError> {
     Ok(match &field.form {
         FieldForm::Word { what, words } => {
@@ -84,8 +84,7 @@ fn field_value(value: Value<'_>, field: &FaultField) -> Result<FieldValue, Suite
     })
 }
 
-/// `"any"`, `"all"`, `"primary"`, `"replica"`, a number from 1, a node's name, or a list of numbers and
-/// names.
+/// Reads `"any"`, `"all"`, `"primary"`, `"replica"`, a number from 1, a node's name, or a list of numbers and names.
 fn aim(value: Value<'_>) -> Result<NodeSelector, SuiteError> {
     if let Item::List(_) = value.item() {
         let several =
@@ -119,7 +118,7 @@ fn one(value: Value<'_>) -> Result<NodeSelector, SuiteError> {
     })
 }
 
-/// `"acked >= 10k"`, `"rate"`.
+/// Reads `"acked >= 10k"` or `"rate"`.
 fn condition(value: Value<'_>) -> Result<Condition, SuiteError> {
     let text = value.text()?.trim();
     if text == "rate" {
@@ -133,7 +132,7 @@ fn condition(value: Value<'_>) -> Result<Condition, SuiteError> {
     })
 }
 
-/// Two or more lists of names; the first must name a node, since `way` is told from its side.
+/// Reads two or more lists of names; the first must name a node, since `way` is as seen from its side.
 fn sides(value: Value<'_>) -> Result<Sides, SuiteError> {
     let names = |side: Value<'_>| -> Result<Vec<String>, SuiteError> {
         side.list()?.into_iter().map(|name| name.name()).collect()
@@ -146,7 +145,7 @@ fn sides(value: Value<'_>) -> Result<Sides, SuiteError> {
     })
 }
 
-/// `; kill 2 of any node 10s after the rate is reached, repaired 5s later, every 1m`.
+/// Describes a fault: `; kill 2 of any node after 10s at the rate asked for, repaired 5s later, every 1m`.
 pub(super) fn describe(fault: &FaultPlan) -> String {
     let mut text = format!("; {}", fault.kind().word);
     match &fault.harm {

@@ -1,5 +1,5 @@
-//! The suite file: what its tables may hold, and their reading. docs/SUITES.md is its manual; a
-//! test holds the two together.
+//! The suite file: the contents of its tables, and their reading. docs/SUITES.md is its manual; a test holds the two
+//! together.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(super) const MOST_CLIENTS: u32 = 1_000_000;
 /// Length of the warm-up before the first measured phase that reads.
 const WARMUP: Duration = Duration::from_secs(2);
 
-/// A suite file as it was read: settings that are not there are `None`.
+/// A suite file as it was read: settings that it does not have are `None`.
 #[derive(Clone, Debug)]
 pub(super) struct SuiteSpec {
     pub(super) name: String,
@@ -51,7 +51,7 @@ pub(super) struct SuiteSpec {
     pub(super) time_limit: Option<Duration>,
     pub(super) verify: bool,
     pub(super) read_back: Option<bool>,
-    /// Share of the gets that must find what should be there.
+    /// Least share of gets that must find their record, among gets of records that should be there.
     pub(super) expect_hits: Option<f64>,
     pub(super) warmup: Duration,
     pub(super) clients: ClientSpec,
@@ -59,25 +59,25 @@ pub(super) struct SuiteSpec {
     pub(super) phases: Vec<PhaseSpec>,
     pub(super) published: Vec<PublishedSetup>,
     pub(super) scorecard: bool,
-    /// Those of the phases first.
+    /// Claims; those of the phases come first.
     pub(super) claims: Vec<Claim>,
 }
 
-/// The phases are repeated with each number of clients.
+/// Numbers of clients with each of which the phases are repeated.
 #[derive(Clone, Debug)]
 pub(super) struct Sweep {
     pub(super) clients: Vec<u32>,
     pub(super) within_processors: bool,
 }
 
-/// Whether a phase is a warm-up, or has one of its own before it.
+/// Relation of a phase to warm-ups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Warmup {
-    /// Nothing said: the suite's warm-up may go before it.
+    /// The key is left out: the suite's warm-up may go before it.
     Unsaid,
-    /// It is one.
+    /// The phase is a warm-up.
     Itself,
-    /// One of this length goes before it; none if 0.
+    /// A warm-up of this length goes before it; none if 0.
     Before(Duration),
 }
 
@@ -96,14 +96,14 @@ pub(super) struct PhaseSpec {
     pub(super) load: bool,
     pub(super) from_empty: bool,
     pub(super) clients: ClientSpec,
-    /// At least one; a phase without `[[phase.group]]` has one of its own name.
+    /// Groups, one at least; a phase without `[[phase.group]]` has one of its own name.
     pub(super) groups: Vec<GroupSpec>,
     pub(super) faults: Vec<FaultPlan>,
     pub(super) claims: Vec<Claim>,
     pub(super) search: Option<SearchSpec>,
-    /// Left out where the store has no nodes to do anything to.
+    /// The phase is left out where the store has no nodes for faults.
     pub(super) needs_nodes: bool,
-    /// Left out where the store does not say that it survives a loss of power, or cannot be shown to.
+    /// The phase is left out where the store does not say that it survives a loss of power, or cannot be shown to.
     pub(super) needs_survival: bool,
 }
 
@@ -115,7 +115,7 @@ pub(super) struct GroupSpec {
     pub(super) clients: ClientSpec,
 }
 
-/// How many requests: a number, or one pass over the suite's records.
+/// Number of requests: a number, or one pass over the suite's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Requests {
     Count(u64),
@@ -138,7 +138,7 @@ pub(super) struct ValueSpec {
     pub(super) compressible: Option<f64>,
 }
 
-/// What clients do: the keys of [`KeyLevel::Clients`].
+/// Settings of clients: the keys of [`KeyLevel::Clients`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClientSpec {
     pub(super) clients: Option<u32>,
@@ -157,7 +157,7 @@ pub(super) struct ClientSpec {
 }
 
 impl ClientSpec {
-    /// These settings, and those of `wider` where nothing is said here.
+    /// Returns these settings, and those of `wider` where these are left out.
     pub(super) fn within(&self, wider: &ClientSpec) -> ClientSpec {
         let closed = self.arrival == Some(ArrivalWord::Closed);
         let own_rate = self.rate.is_some() || closed;
@@ -252,7 +252,7 @@ impl SuiteSpec {
     }
 }
 
-/// `value = "100B"` or `value = { size = …, seed = 1776, compressible = "50%" }`.
+/// Reads `value = "100B"` or `value = { size = …, seed = 1776, compressible = "50%" }`.
 fn value(value: Value<'_>) -> Result<ValueSpec, SuiteError> {
     let Item::Table(_) = value.item() else {
         let size = models::size(value, SizeUnit::Bytes)?;
@@ -269,7 +269,7 @@ fn value(value: Value<'_>) -> Result<ValueSpec, SuiteError> {
     })
 }
 
-/// How many fields a record has: said once, in the `value` at the top.
+/// Reads the number of fields of a record, which stands once, in the `value` at the top.
 fn record_fields(top: &Fields<'_>) -> Result<u16, SuiteError> {
     let Some(value) = top.get("value") else { return Ok(1) };
     let Item::Table(_) = value.item() else { return Ok(1) };
@@ -296,7 +296,7 @@ fn requests(value: Value<'_>) -> Result<Requests, SuiteError> {
     }
 }
 
-/// `ramp = { from = "10k/s", to = "50k/s", over = "1m" }`.
+/// Reads `ramp = { from = "10k/s", to = "50k/s", over = "1m" }`.
 fn ramp(value: Value<'_>) -> Result<Curve, SuiteError> {
     let fields = value.fields("`ramp`", &RAMP_KEYS)?;
     let rate = |key| fields.need(key)?.rate();
@@ -304,7 +304,7 @@ fn ramp(value: Value<'_>) -> Result<Curve, SuiteError> {
     Ok(Curve::Ramp { from: rate("from")?, to: rate("to")?, over })
 }
 
-/// `warmup = false` or `warmup = "5s"`.
+/// Reads `warmup = false` or `warmup = "5s"`.
 fn warmup_length(value: Value<'_>) -> Result<Duration, SuiteError> {
     match value.item() {
         Item::Flag(false) => Ok(Duration::ZERO),
@@ -396,7 +396,7 @@ fn published_of(
     list.into_iter().map(|table| published(table, &names, known)).collect()
 }
 
-/// The claims of all phases, then those about the whole.
+/// Returns the claims of all phases, then those about the whole.
 fn claims_of(top: &Fields<'_>, phases: &[PhaseSpec]) -> Result<Vec<Claim>, SuiteError> {
     let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
     // Of a sweep, any number of clients will do.

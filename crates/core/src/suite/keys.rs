@@ -6,24 +6,24 @@
 pub struct SuiteKey {
     /// Table in which it may stand.
     pub level: KeyLevel,
-    /// What to write.
+    /// Name of the key.
     pub name: &'static str,
     /// Meaning, as the manual has it.
     pub meaning: &'static str,
     /// Value where it is left out, as the manual has it.
     pub default: &'static str,
-    /// Help of the option of the same name, if there is one: it changes the key in any suite.
+    /// Help of the option of the same name, which changes the key in any suite; `None` if there is no such option.
     pub option: Option<&'static str>,
 }
 
 /// The table of a suite in which a key may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyLevel {
-    /// At the top only.
+    /// Keys at the top only.
     Suite,
-    /// In a phase; some of these stand at the top, too.
+    /// Keys of a phase; some of these stand at the top, too.
     Phase,
-    /// In a group, in a phase (for all of its groups) or at the top (for all phases): the nearest counts.
+    /// Keys of a group, of a phase (for all of its groups) or at the top (for all phases): the nearest counts.
     Clients,
 }
 

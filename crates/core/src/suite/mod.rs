@@ -1,4 +1,4 @@
-//! Suites: files that say which phases of load a run is made of, and the plan that they become.
+//! Suites: files that describe the phases of a run, and the plan that they become.
 //!
 //! A suite is found by name ([`Suite::find`]), changed by the command line ([`Overrides`]) and
 //! turned into a [`Plan`], which is plain data: [`Suite::plan`]. The format is in docs/SUITES.md.
@@ -48,7 +48,7 @@ use crate::workload::fault::FaultPlan;
 use document::Document;
 use file::SuiteSpec;
 
-/// Reads a fault that somebody wants at once, written as in `[[phase.fault]]` but for the keys that say when.
+/// Reads a fault that is done at once by manual control, written as in `[[phase.fault]]` but without the keys for its time.
 ///
 /// # Errors
 /// [`SuiteError`] with the place of the first mistake.
@@ -93,10 +93,10 @@ impl Suite {
         Ok(suite)
     }
 
-    /// The suite that `word` means: a built-in's name, `ycsb:FILE`, or a file.
+    /// Finds the suite that `word` means: a built-in's name, `ycsb:FILE`, or a file.
     ///
     /// # Errors
-    /// [`SuiteError`] if there is none such, or if it has a mistake.
+    /// [`SuiteError`] if there is no such suite, or if it has a mistake.
     pub fn find(word: &str) -> Result<Suite, SuiteError> {
         if let Some(file) = word.strip_prefix("ycsb:") {
             return Suite::parse_ycsb(file, &properties::decode(&bytes(file)?));
@@ -118,25 +118,25 @@ impl Suite {
         Ok(Suite { document, spec, notes: Vec::new() })
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.spec.name
     }
 
-    /// What it is, in a line; may be empty.
+    /// Returns its description in a line; it may be empty.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.spec.title
     }
 
-    /// What the user should know of how it was read: YCSB properties without effect.
+    /// Returns notes for the user on how it was read: YCSB properties without effect.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Everything decided.
+    /// Makes its plan, in which everything is decided.
     ///
     /// # Errors
     /// [`SuiteError`] if an override does not fit, or if phases do not fit together.
@@ -165,13 +165,13 @@ fn unreadable(file: &str, message: String) -> SuiteError {
     SuiteError::new(Place::Suite(file.to_owned()), Problem::Unreadable(message), hint)
 }
 
-/// The text of a suite file.
+/// Reads the text of a suite file.
 fn read(file: &str) -> Result<String, SuiteError> {
     let not_text = |_| unreadable(file, "it is not UTF-8 text".to_owned());
     String::from_utf8(bytes(file)?).map_err(not_text)
 }
 
-/// What is in a suite file.
+/// Reads the bytes of a suite file.
 fn bytes(file: &str) -> Result<Vec<u8>, SuiteError> {
     let fail = |message: String| unreadable(file, message);
     let length = std::fs::metadata(file).map_err(|error| fail(error.to_string()))?.len();

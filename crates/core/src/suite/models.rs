@@ -33,7 +33,7 @@ pub(super) const SIZE_KEYS: [&str; 5] = ["uniform", "java", "log-normal", "weigh
 /// Keys of `log-normal`.
 pub(super) const LOG_NORMAL_KEYS: [&str; 4] = ["median", "sigma", "min", "max"];
 
-/// `key = { form = "hash", length = 32 }`.
+/// Reads `key = { form = "hash", length = 32 }`.
 pub(super) fn key_model(value: Value<'_>) -> Result<KeyModel, SuiteError> {
     let fields = value.fields("`key`", &KEY_KEYS)?;
     let forms =
@@ -47,7 +47,7 @@ pub(super) fn key_model(value: Value<'_>) -> Result<KeyModel, SuiteError> {
     Ok(KeyModel { form: form.unwrap_or(KeyForm::Hash), length: length.unwrap_or(16) })
 }
 
-/// 8 to 250 bytes, with or without a unit.
+/// Reads 8 to 250 bytes, with or without a unit.
 fn key_length(value: Value<'_>) -> Result<u16, SuiteError> {
     match value.bytes()? {
         length @ 8..=250 => Ok(length as u16),
@@ -55,7 +55,7 @@ fn key_length(value: Value<'_>) -> Result<u16, SuiteError> {
     }
 }
 
-/// `mix = { get = 80, update = 20 }`, `mix = "get=80,update=20"` or `mix = "get"`.
+/// Reads `mix = { get = 80, update = 20 }`, `mix = "get=80,update=20"` or `mix = "get"`.
 pub(super) fn mix(value: Value<'_>) -> Result<Mix, SuiteError> {
     let shares: Vec<(Kind, f64)> = match value.item() {
         Item::Text(text) => mix_of_text(value, text)?,
@@ -113,7 +113,7 @@ fn kind(value: Value<'_>, word: &str) -> Result<Kind, SuiteError> {
         .ok_or_else(|| value.unknown(word, "an operation", &Kind::ALL.map(Kind::name)))
 }
 
-/// A percentage: `80` or `"80%"`.
+/// Reads a percentage: `80` or `"80%"`.
 fn percent(value: Value<'_>) -> Result<f64, SuiteError> {
     match value.item() {
         Item::Text(_) => Ok(value.share()? * 100.0),
@@ -121,7 +121,7 @@ fn percent(value: Value<'_>) -> Result<f64, SuiteError> {
     }
 }
 
-/// What a word alone stands for. What YCSB's laws need to know of the phase is filled in later.
+/// Distributions that a word alone stands for. The figures of the phase that YCSB's laws need are filled in later.
 const DISTRIBUTIONS: [(&str, Distribution); 10] = [
     ("sequential", Distribution::Sequential),
     ("uniform", Distribution::Uniform),
@@ -139,7 +139,7 @@ const fn ycsb(law: YcsbLaw) -> Distribution {
     Distribution::Ycsb { law, records: 0 }
 }
 
-/// `keys = "uniform"` or `keys = { zipfian = { exponent = 0.99, scrambled = true } }`.
+/// Reads `keys = "uniform"` or `keys = { zipfian = { exponent = 0.99, scrambled = true } }`.
 pub(super) fn distribution(value: Value<'_>) -> Result<Distribution, SuiteError> {
     if let Item::Text(_) = value.item() {
         return value.word("a distribution of keys", &DISTRIBUTIONS);
@@ -191,7 +191,7 @@ pub(super) fn distribution(value: Value<'_>) -> Result<Distribution, SuiteError>
     })
 }
 
-/// A number from 0 on.
+/// Reads a number from 0 to 1e9.
 fn not_negative(value: Value<'_>) -> Result<f64, SuiteError> {
     match value.number()? {
         number if (0.0..=1e9).contains(&number) => Ok(number),
@@ -199,7 +199,7 @@ fn not_negative(value: Value<'_>) -> Result<f64, SuiteError> {
     }
 }
 
-/// Shares that must not be nothing, nor everything where a logarithm is taken of the rest.
+/// Checks that shares are above 0, and a percentile, of whose rest a logarithm is taken, below 1.
 fn inside(fields: &Fields<'_>, shares: &[(&str, f64)]) -> Result<(), SuiteError> {
     for (key, share) in shares {
         if *share <= 0.0 || (*key == "percentile" && *share >= 1.0) {
@@ -210,7 +210,7 @@ fn inside(fields: &Fields<'_>, shares: &[(&str, f64)]) -> Result<(), SuiteError>
     Ok(())
 }
 
-/// An exponent: above 0, at most 10.
+/// Reads an exponent: above 0, at most 10.
 fn positive(value: Value<'_>) -> Result<f64, SuiteError> {
     match value.number()? {
         number if number > 0.0 && number <= 10.0 => Ok(number),
@@ -218,7 +218,7 @@ fn positive(value: Value<'_>) -> Result<f64, SuiteError> {
     }
 }
 
-/// What a size counts.
+/// Unit that a size counts.
 #[derive(Clone, Copy)]
 pub(super) enum SizeUnit {
     /// Bytes of a value.
@@ -257,7 +257,7 @@ impl SizeUnit {
     }
 }
 
-/// `"100B"`, `"100B..1899B"`, `{ java = "100B..1899B" }`, `{ log-normal = {…} }` or
+/// Reads `"100B"`, `"100B..1899B"`, `{ java = "100B..1899B" }`, `{ log-normal = {…} }` or
 /// `{ weighted = { "100B" = 80, "4KiB" = 20 } }`. The seed of `java` is filled in later.
 pub(super) fn size(value: Value<'_>, unit: SizeUnit) -> Result<SizeModel, SuiteError> {
     match value.item() {

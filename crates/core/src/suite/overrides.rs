@@ -1,5 +1,5 @@
-//! What the command line changes in a suite. An option writes the key of the same name into the suite's document, wherever it
-//! says what the measured load is, so that it is read and refused as in the file.
+//! The changes of the command line to a suite. An option writes the key of the same name into the suite's document,
+//! wherever the document describes the measured load, so that it is read and refused as in the file.
 
 use std::time::Duration;
 
@@ -12,47 +12,45 @@ use super::keys::{self, KeyLevel};
 use crate::ground::hints;
 use crate::ground::units::{format_count, format_duration, format_rate};
 
-/// What the command line changes in a suite.
+/// Changes of the command line to a suite.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
-    /// `--scale`: this part of the records and requests; durations and rates stay.
+    /// `--scale`: factor of the records and requests; durations and rates stay.
     pub scale: Option<f64>,
-    /// `--records`: how many records the suite is about.
+    /// `--records`: number of records of the suite.
     pub records: Option<u64>,
     /// `--value`: size of the values of every phase, as typed.
     pub value: Option<String>,
     /// `--mix`: operations of each phase but those that make the records, as typed.
     pub mix: Option<String>,
-    /// `--keys`: which records each of these phases takes, as typed.
+    /// `--keys`: distribution of keys in each phase but those that make the records, as typed.
     pub keys: Option<String>,
     /// `--pipeline`: clients that share a connection, in every phase.
     pub pipeline: Option<u32>,
-    /// `--clients`: in each phase; groups share them out in proportion to their own numbers.
+    /// `--clients`: number of clients in each phase; groups share them out in proportion to their own numbers.
     pub clients: Option<u32>,
     /// `--threads`: worker threads.
     pub threads: Option<u32>,
     /// `--rate`: requests a second of each phase but loads, shared out like clients.
     pub rate: Option<Curve>,
-    /// `--duration`: of each phase but loads and inserts that stop by requests, instead of its
-    /// requests.
+    /// `--duration`: duration of each phase but loads and inserts that stop by requests, instead of its requests.
     pub duration: Option<Duration>,
-    /// `--requests`: of each phase but loads and inserts that stop by requests, instead of its
-    /// duration.
+    /// `--requests`: requests of each phase but loads and inserts that stop by requests, instead of its duration.
     pub requests: Option<u64>,
-    /// `--seed`.
+    /// `--seed`: seed of everything that is random.
     pub seed: Option<u64>,
-    /// `--linearizability`: histories are kept and judged in each phase that does not say otherwise.
+    /// `--linearizability`: histories are kept and judged in each phase that does not set the key otherwise.
     pub linearizability: bool,
-    /// `--set`, each as typed: `phase.key=value`, `phase.group.key=value` or `key=value`.
+    /// `--set`: changes of any key, each as typed: `phase.key=value`, `phase.group.key=value` or `key=value`.
     pub set: Vec<String>,
     /// `--slo`: the conditions of each search, as typed.
     pub slo: Option<String>,
-    /// Processors that a sweep may use; none: those of this machine.
+    /// Processors that a sweep may use; `None`: those of this machine.
     pub processors: Option<u32>,
 }
 
 impl Overrides {
-    /// The options that change what is measured, as typed.
+    /// Returns the options that change the measured load, as typed.
     pub(super) fn changes(&self) -> Vec<String> {
         let mut changes = Vec::new();
         let mut say = |option: &str, value: Option<String>| {
@@ -75,7 +73,7 @@ impl Overrides {
         changes
     }
 
-    /// Checks what the type of an option does not.
+    /// Checks the ranges of options, which their types do not.
     pub(super) fn check(&self) -> Result<(), SuiteError> {
         let fail = |option: &str, value: String, range: &str| {
             let place = Place::Argument(format!("--{option} {value}"));
@@ -107,7 +105,7 @@ impl Overrides {
         }
     }
 
-    /// The options that are keys of the file, written into it.
+    /// Writes the options that are keys of the file into it.
     pub(super) fn edit(&self, document: &mut Document) -> Result<(), SuiteError> {
         for (key, value) in [("records", self.records), ("seed", self.seed)] {
             if let Some(value) = value {
@@ -135,7 +133,7 @@ impl Overrides {
     }
 }
 
-/// Sets a key at the top, and in each phase and group that says otherwise.
+/// Sets a key at the top, and in each phase and group that has it, too.
 fn set_everywhere(document: &mut Document, key: &str, value: &str) -> Result<(), SuiteError> {
     let option = format!("--{key} {value}");
     let before = document.clone();
@@ -150,8 +148,8 @@ fn set_everywhere(document: &mut Document, key: &str, value: &str) -> Result<(),
     Ok(())
 }
 
-/// Sets a key in each phase but those that make the records. Several groups of a phase differ in more than one option
-/// could say.
+/// Sets a key in each phase but those that make the records. Refuses a phase with several groups: they differ in more
+/// than one option could express.
 fn set_load(document: &mut Document, key: &str, value: &str) -> Result<(), SuiteError> {
     let option = format!("--{key} {value}");
     let spec = SuiteSpec::read(document)?;
@@ -177,7 +175,7 @@ fn set_load(document: &mut Document, key: &str, value: &str) -> Result<(), Suite
     Ok(())
 }
 
-/// Carries out `--slo`: of every phase that is a search.
+/// Carries out `--slo` in every phase that is a search.
 fn set_condition(document: &mut Document, slo: &str) -> Result<(), SuiteError> {
     let option = format!("--slo {slo}");
     let phases = named(document, &[], "phase");
@@ -234,7 +232,7 @@ fn set(document: &mut Document, text: &str) -> Result<(), SuiteError> {
     fail(Problem::UnknownWord { word: first.to_owned(), what: what.to_owned() }, &hint)
 }
 
-/// The tables of the list at `key` below the table at `at`, by their `name`, each with its path.
+/// Returns the tables of the list at `key` below the table at `at`: the `name` of each, with its path.
 pub(super) fn named(document: &Document, at: &[usize], key: &str) -> Vec<(String, Vec<usize>)> {
     let mut node = &document.root;
     for index in at {

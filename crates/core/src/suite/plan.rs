@@ -10,7 +10,7 @@ use super::published::PublishedSetup;
 use super::search::SearchPlan;
 use super::shares::ShareOfCapacity;
 
-/// Records that parts may insert further than their share of a phase, whatever its size.
+/// Room for records that parts may insert further than their share of a phase, whatever its size.
 const ROOM: u64 = 10_000;
 
 /// A suite with everything decided.
@@ -18,9 +18,9 @@ const ROOM: u64 = 10_000;
 pub struct Plan {
     /// Name of the suite.
     pub suite: String,
-    /// What it is, in a line.
+    /// Description of the suite, in a line.
     pub title: String,
-    /// Where it comes from: a citation, or empty.
+    /// Source of the suite: a citation, or empty.
     pub source: String,
     /// The records. Its `session` is 0 until the run begins.
     pub dataset: Dataset,
@@ -28,30 +28,30 @@ pub struct Plan {
     pub phases: Vec<PhasePlan>,
     /// Stores that the suite runs on where the user names none.
     pub stores: Vec<String>,
-    /// The device under the store's folder is measured too, with random requests of so many bytes.
+    /// Bytes of the random requests with which the device under the store's folder is measured, too; `None` if it is not.
     pub device_limit: Option<u32>,
     /// Phases that are searches for the highest rate, by number.
     pub searches: Vec<SearchPlan>,
-    /// Phases that are left out where the store has no nodes to do anything to, by number.
+    /// Phases that are left out where the store has no nodes for faults, by number.
     pub needs_nodes: Vec<u16>,
     /// Phases that are left out where the store does not say that it survives a loss of power, or where its nodes
     /// have no file systems of their own, by number.
     pub needs_survival: Vec<u16>,
     /// The result tells which criteria of a good benchmark the run met.
     pub scorecard: bool,
-    /// PublishedSetup figures.
+    /// Figures that were published for the suite.
     pub published: Vec<PublishedSetup>,
-    /// Groups whose rate is a share of what an earlier phase will reach: the rate in their arrival is
-    /// not known yet.
+    /// Groups whose rate is a share of what an earlier phase will reach; the plan's arrival of such a group does not
+    /// have the rate yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<ShareOfCapacity>,
-    /// Changes of rates that were made by hand in the run that this one repeats.
+    /// Changes of rates that were made by manual control in the run that this one repeats.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steered: Vec<PlannedChange>,
     /// Sentences that the run is to confirm or refute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
-    /// Part of the suite's records and requests; none at full scale.
+    /// Factor of the suite's records and requests; `None` at full scale.
     pub scale: Option<f64>,
     /// Seed of the run.
     pub seed: u64,
@@ -60,7 +60,7 @@ pub struct Plan {
     /// Options that made this plan differ from the suite, as typed; scale, seed and threads
     /// have fields of their own.
     pub changes: Vec<String>,
-    /// What the user should know of how the suite was read (YCSB properties without effect).
+    /// Notes for the user on how the suite was read (YCSB properties without effect).
     pub notes: Vec<String>,
 }
 
@@ -73,12 +73,12 @@ pub struct PlannedChange {
     pub phase: String,
     /// Number of the group.
     pub group: usize,
-    /// With which operation, and to what.
+    /// The new rate, and the operation with which it begins.
     pub change: RateChange,
 }
 
 impl Plan {
-    /// Enters in `phase` the changes that were made by hand on this store.
+    /// Enters into `phase` the changes that were made by manual control on this store.
     pub fn steer_as_before(&self, phase: &mut PhasePlan, store: usize) {
         for steered in self.steered.iter().filter(|s| s.store == store && s.phase == phase.name) {
             if let Some(group) = phase.groups.get_mut(steered.group) {
@@ -87,20 +87,21 @@ impl Plan {
         }
     }
 
-    /// Nothing differs from the suite: published figures may stand beside the measured ones.
+    /// Returns true if nothing differs from the suite: published figures may stand beside the measured ones.
     #[must_use]
     pub fn as_published(&self) -> bool {
         self.scale.is_none() && self.changes.is_empty()
     }
 
-    /// The search that phase `index` is, if it is one.
+    /// Returns the search that phase `index` is; `None` if it is none.
     #[must_use]
     pub fn search(&self, index: u16) -> Option<&SearchPlan> {
         self.searches.iter().find(|search| search.phase == index)
     }
 
-    /// Of a load in so many parts: batches of loads are dealt out evenly or taken apart, and there is room for the
-    /// records of all, for each part inserts its own, and some reach a little further than one process would.
+    /// Prepares the plan for a load in so many parts: splits the batches of loads evenly or turns them into single
+    /// inserts, and makes room for the records of all parts, since each inserts its own, and some reach a little
+    /// further than one process would.
     pub fn divide_into(&mut self, parts: u32) {
         let loads = self.phases.iter_mut().filter(|phase| phase.load);
         loads.flat_map(|phase| &mut phase.groups).for_each(|group| group.in_even_shares(parts));
@@ -113,14 +114,14 @@ impl Plan {
         }
     }
 
-    /// Makes room for what parts insert that are dealt out anew in the course of the run: each may reach further than it
-    /// would alone.
+    /// Makes room for the inserts of parts that are dealt out anew in the course of the run: each may reach further
+    /// than it would alone.
     pub fn make_room_to_deal_anew(&mut self) {
         let capacity = self.dataset.capacity;
         self.dataset.capacity = capacity.saturating_add(capacity / 8).saturating_add(ROOM);
     }
 
-    /// Phase `index` as it begins when `records` records exist. The plan knows an upper bound only
+    /// Returns phase `index` as it begins when `records` records exist. The plan knows only an upper bound of them
     /// where an earlier phase inserts until a time is over.
     #[must_use]
     pub fn phase_with(&self, index: usize, records: u64) -> PhasePlan {
@@ -136,8 +137,8 @@ impl Plan {
     }
 }
 
-/// Records that exist after `phase` if all of its requests are made: exact where the mix only
-/// inserts or the requests are whole thousands and the groups insert alike; else an upper bound.
+/// Returns the number of records that exist after `phase` if all of its requests are made: exact where the mix only
+/// inserts, or the requests are whole thousands and the groups insert alike; else an upper bound.
 #[must_use]
 pub fn records_after(phase: &PhasePlan) -> u64 {
     let end = |group: &GroupPlan| {
@@ -148,7 +149,8 @@ pub fn records_after(phase: &PhasePlan) -> u64 {
     phase.groups.iter().map(end).max().unwrap_or(0).max(before)
 }
 
-/// Records 0..n may exist after `phase`, if each of so many parts makes all of its requests: an upper bound.
+/// Returns n such that records 0..n may exist after `phase`, if each of so many parts makes all of its requests: an
+/// upper bound.
 fn reached_by_parts(phase: &PhasePlan, parts: u32) -> u64 {
     let parts = u64::from(parts.max(1));
     let end = |group: &GroupPlan| {
@@ -159,12 +161,12 @@ fn reached_by_parts(phase: &PhasePlan, parts: u32) -> u64 {
     phase.groups.iter().map(end).max().unwrap_or(0).max(records_after(phase))
 }
 
-/// Most records that a group inserts.
+/// Returns the most records that a group inserts.
 pub(super) fn inserted(group: &GroupPlan) -> u64 {
     inserted_by(group, group.requests.unwrap_or(0))
 }
 
-/// Most records that so many requests of a group insert.
+/// Returns the most records that so many requests of a group insert.
 fn inserted_by(group: &GroupPlan, requests: u64) -> u64 {
     group
         .mix
@@ -183,12 +185,12 @@ fn inserted_by(group: &GroupPlan, requests: u64) -> u64 {
         .sum()
 }
 
-/// The mix does nothing but insert.
+/// Returns true if the mix does nothing but insert.
 pub(super) fn only_inserts(mix: &Mix) -> bool {
     !mix.has(|kind| !kind.inserts())
 }
 
-/// Mean of a size model. A log-normal's is that of the uncut one, kept within its bounds.
+/// Returns the mean of a size model; for a log-normal one the mean without its bounds, kept within them.
 pub(super) fn mean_size(model: &SizeModel) -> f64 {
     match model {
         SizeModel::Fixed { size } => f64::from(*size),

@@ -1,5 +1,5 @@
-//! Reading of `prices.toml`: what a user says that servers and disks cost, and costs that were
-//! published. docs/COST.md is its manual.
+//! Reading of `prices.toml`: prices of servers and disks that a user states, and costs that were published.
+//! docs/COST.md is its manual.
 
 use crate::cost::{Price, Prices, Statement};
 
@@ -102,7 +102,7 @@ fn statement(value: Value<'_>) -> Result<Statement, SuiteError> {
     })
 }
 
-/// A price, or a figure made of prices: above 0.
+/// Reads a price, or a figure made of prices: above 0.
 fn amount(value: Value<'_>) -> Result<f64, SuiteError> {
     let (Item::Integer(_) | Item::Float(_)) = value.item() else {
         return Err(value.wrong_type("a number such as 0.304"));

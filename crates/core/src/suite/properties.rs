@@ -1,32 +1,32 @@
-//! Java's `.properties`, read as `java.util.Properties.load` reads them: a workload file of YCSB means
-//! here what it means there, whatever its backslashes, blanks and line ends. Held to Java itself by
-//! `tests/java_properties.rs`.
+//! Java's `.properties`, read as `java.util.Properties.load` reads them: a workload file of YCSB means here what it
+//! means there, whatever its backslashes, blanks and line ends. `tests/java_properties.rs` compares it with Java
+//! itself.
 
 /// One entry of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Property {
-    /// What is before the separator, without escapes.
+    /// Text before the separator, without escapes.
     pub key: String,
-    /// What is behind it, without escapes; blanks at its end belong to it.
+    /// Text behind the separator, without escapes; blanks at its end belong to it.
     pub value: String,
     /// Line on which the entry begins, from 1.
     pub line: usize,
 }
 
-/// An escape that Java refuses, and the whole file with it.
+/// Error of an escape for which Java refuses the whole file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
     /// Line on which the entry begins, from 1.
     pub line: usize,
 }
 
-/// The characters of a file: Java takes each byte for one (ISO-8859-1).
+/// Decodes a file: Java takes each byte for a character (ISO-8859-1).
 #[must_use]
 pub fn decode(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| char::from(*byte)).collect()
 }
 
-/// The entries in the order of the file; of several with one key Java keeps the last.
+/// Parses the entries in the order of the file; of several with one key Java keeps the last.
 ///
 /// # Errors
 /// [`Malformed`] for a `\u` without four hexadecimal digits.
@@ -41,13 +41,12 @@ pub fn parse(text: &str) -> Result<Vec<Property>, Malformed> {
     Ok(list)
 }
 
-/// Java's white space within a line.
+/// Returns true for Java's white space within a line.
 fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\x0c')
 }
 
-/// The natural lines of a text, of which an odd number of backslashes at the end continues the one on the
-/// next.
+/// Natural lines of a text; an odd number of backslashes at the end of a line continues it on the next.
 struct Lines<'a> {
     rest: &'a str,
     /// Number of the line that `rest` begins with.
@@ -55,7 +54,7 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// The next line, and its end: `\n`, `\r`, both, or none.
+    /// Returns the next line, and its end: `\n`, `\r`, both, or none.
     fn next_natural(&mut self) -> Option<(&'a str, &'a str)> {
         if self.rest.is_empty() {
             return None;
@@ -69,8 +68,8 @@ impl<'a> Lines<'a> {
         Some((natural, end))
     }
 
-    /// The next entry with its first line's number: comments and blank lines left out, continued lines put
-    /// together without what indents them.
+    /// Returns the next entry with its first line's number: comments and blank lines are left out, continued lines
+    /// put together without their indentation.
     fn next_logical(&mut self) -> Option<(usize, String)> {
         let (mut first, mut logical, mut continued) = (self.line, String::new(), false);
         loop {
@@ -106,7 +105,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Key and value: parted by `=` or `:` with blanks around it, or by blanks alone.
+/// Splits a line into key and value: at `=` or `:` with blanks around it, or at blanks alone.
 fn split(logical: &str) -> (&str, &str) {
     let mut escaped = false;
     let end = logical.find(|c: char| {
@@ -120,7 +119,7 @@ fn split(logical: &str) -> (&str, &str) {
     (key, value.trim_start_matches(is_blank))
 }
 
-/// The text that escapes stand for; `None` if a `\u` lacks its four digits.
+/// Returns the text that escapes stand for; `None` if a `\u` lacks its four digits.
 fn unescape(part: &str) -> Option<String> {
     if !part.contains('\\') {
         return Some(part.to_owned());
@@ -157,7 +156,7 @@ mod tests {
         list.into_iter().map(|p| (p.key, p.value, p.line)).collect()
     }
 
-    /// Each as Java 17 gave it.
+    /// Compares each file with what Java 17 read.
     #[test]
     fn entries_are_javas() {
         for (text, expected) in [

@@ -1,4 +1,4 @@
-//! Figures that somebody published for a suite, to be set beside the measured ones at full scale.
+//! Figures that were published for a suite, to be set beside the measured ones at full scale.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,29 +10,29 @@ use super::reader::{Fields, Value};
 pub(super) const PUBLISHED_KEYS: [&str; 6] =
     ["store", "title", "machine", "columns", "rows", "notes"];
 
-/// What was published for one store.
+/// Figures that were published for one store.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PublishedSetup {
     /// Name of the system, as in a store's profile: `mongodb`.
     pub store: String,
     /// Version and settings, such as `MongoDB 2.0.0, journaling on`.
     pub title: String,
-    /// What it ran on.
+    /// Machine that it ran on.
     pub machine: String,
-    /// One for each phase that has figures.
+    /// One row for each phase that has figures.
     pub rows: Vec<PublishedRow>,
-    /// Whatever else is to be known about the figures.
+    /// Further notes on the figures.
     pub notes: Vec<String>,
 }
 
-/// PublishedSetup figures of one phase; what was not published is absent. Latencies in ms.
+/// Published figures of one phase; a figure that was not published is `None`. Latencies in ms.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PublishedRow {
     /// Name of the phase in the plan.
     pub phase: String,
     /// Requests a second.
     pub rate: Option<f64>,
-    /// How long the phase took, ms.
+    /// Length of the phase, ms.
     pub millis: Option<f64>,
     /// Median.
     pub p50: Option<f64>,
@@ -78,12 +78,12 @@ const COLUMNS: [(&str, Column); 13] = [
     ("value-seed", |row, figure| row.value_seed = Some(figure)),
 ];
 
-/// Names of the columns that a table may have.
+/// Returns the names of the columns that a table may have.
 pub(super) fn column_names() -> Vec<&'static str> {
     std::iter::once("phase").chain(COLUMNS.iter().map(|(name, _)| *name)).collect()
 }
 
-/// Reads one `[[published]]`; `known` says whether a phase of that name exists.
+/// Reads one `[[published]]`; `known` returns true if a phase of that name exists.
 pub(super) fn published(
     value: Value<'_>,
     phases: &[&str],
@@ -129,7 +129,7 @@ pub(super) fn published(
     Ok(published)
 }
 
-/// What each column sets; none for the phase's name, which comes first.
+/// Returns the setter of each column; `None` for the phase's name, which comes first.
 fn columns(fields: &Fields<'_>) -> Result<Vec<Option<Column>>, SuiteError> {
     let mut columns = Vec::new();
     for column in fields.read("columns", |v| v.list())?.unwrap_or_default() {

@@ -7,11 +7,11 @@ use super::overrides::named;
 use super::plan::only_inserts;
 use super::{Overrides, Suite};
 
-/// A run that needs no suite file: it loads what is missing, warms up and runs one mix. All that options say of it is
-/// [`Overrides`]: 1M records of 100 bytes and gets of any of them are what nobody changes.
+/// A run that needs no suite file: it loads what is missing, warms up and runs one mix. Its options are
+/// [`Overrides`]; without any it has 1M records of 100 bytes and gets of any of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuickForm {
-    /// Records loaded with one wire request, where the store can; 1: one by one.
+    /// Records loaded with one wire request, where the store can do that; 1: one by one. `None` is as 1.
     pub load_batch: Option<u32>,
 }
 
@@ -37,7 +37,7 @@ mix = "get"
 "#;
 
 impl QuickForm {
-    /// The suite that `overrides` are to change.
+    /// Makes the suite that `overrides` are to change.
     ///
     /// # Errors
     /// [`SuiteError`] if one of them cannot be read.

@@ -14,13 +14,13 @@ use crate::ground::units::{self, UnitError};
 pub(super) struct Fields<'a> {
     document: &'a Document,
     entries: &'a [Entry],
-    /// Where the table is.
+    /// Place of the table.
     pub(super) mark: Mark,
     what: &'static str,
 }
 
 impl<'a> Fields<'a> {
-    /// The whole file.
+    /// Reads the whole file as a table with only known keys.
     pub(super) fn root(
         document: &'a Document,
         what: &'static str,
@@ -29,13 +29,13 @@ impl<'a> Fields<'a> {
         Value { document, node: &document.root, key: what }.fields(what, keys)
     }
 
-    /// The value at `key`.
+    /// Returns the value at `key`; `None` if it is not there.
     pub(super) fn get(&self, key: &'a str) -> Option<Value<'a>> {
         let entry = self.entries.iter().find(|entry| entry.key == key)?;
         Some(Value { document: self.document, node: &entry.node, key })
     }
 
-    /// The value at `key`, read.
+    /// Reads the value at `key` by `read`; `None` if it is not there.
     pub(super) fn read<T>(
         &self,
         key: &'a str,
@@ -44,7 +44,7 @@ impl<'a> Fields<'a> {
         self.get(key).map(read).transpose()
     }
 
-    /// The value at `key`, which must be there.
+    /// Returns the value at `key`, which must be there.
     pub(super) fn need(&self, key: &'static str) -> Result<Value<'a>, SuiteError> {
         self.get(key).ok_or_else(|| {
             let table = self.what.to_owned();
@@ -52,13 +52,13 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Every key with its value.
+    /// Iterates over every key with its value.
     pub(super) fn all(&self) -> impl Iterator<Item = Value<'a>> {
         let document = self.document;
         self.entries.iter().map(move |e| Value { document, node: &e.node, key: &e.key })
     }
 
-    /// The only key with its value: for tables that choose one of several kinds.
+    /// Returns the only key with its value: for tables that choose one of several kinds.
     pub(super) fn only(&self) -> Result<Value<'a>, SuiteError> {
         let mut all = self.all();
         match (all.next(), all.next()) {
@@ -67,7 +67,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Settings of this table that do not go together.
+    /// Makes the error of settings of this table that do not go together.
     pub(super) fn conflict(&self, message: String, hint: &str) -> SuiteError {
         self.document.error(self.mark, Problem::Conflict(message), hint)
     }
@@ -83,27 +83,27 @@ pub(super) struct Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// Where it was written.
+    /// Returns the place at which it was written.
     pub(super) fn mark(&self) -> Mark {
         self.node.mark
     }
 
-    /// What was written.
+    /// Returns the value that was written.
     pub(super) fn item(&self) -> &'a Item {
         &self.node.item
     }
 
-    /// An error at this value.
+    /// Makes an error at this value.
     pub(super) fn error(&self, problem: Problem, hint: impl Into<String>) -> SuiteError {
         self.document.error(self.node.mark, problem, hint)
     }
 
-    /// The folder in which files that it names are.
+    /// Returns the folder of the files that it names.
     pub(super) fn folder(&self) -> PathBuf {
         self.document.folder(self.node.mark)
     }
 
-    /// An error at the bytes `part` of this text.
+    /// Makes an error at the bytes `part` of this text.
     pub(super) fn error_within(
         &self,
         part: std::ops::Range<usize>,
@@ -117,13 +117,13 @@ impl<'a> Value<'a> {
         self.document.error(mark, problem, hint)
     }
 
-    /// "must be …, not …".
+    /// Makes the error "must be …, not …" for a value of a wrong type.
     pub(super) fn wrong_type(&self, expected: &'static str) -> SuiteError {
         let (key, found) = (self.key.to_owned(), self.node.item.describe());
         self.error(Problem::WrongType { key, expected, found }, "")
     }
 
-    /// "must be …, not …" for a value of the right type.
+    /// Makes the error "must be …, not …" for a value of the right type.
     pub(super) fn out_of_range(&self, value: impl ToString, range: &str) -> SuiteError {
         let (key, range) = (self.key.to_owned(), range.to_owned());
         self.error(Problem::OutOfRange { key, value: value.to_string(), range }, "")
@@ -133,7 +133,7 @@ impl<'a> Value<'a> {
         read.map_err(|error| self.error(Problem::Quantity { key: self.key.to_owned(), error }, ""))
     }
 
-    /// This value as a table that has only known keys.
+    /// Reads this value as a table that has only known keys.
     pub(super) fn fields(
         &self,
         what: &'static str,
@@ -154,20 +154,20 @@ impl<'a> Value<'a> {
         Ok(fields)
     }
 
-    /// This value as a table with any keys.
+    /// Reads this value as a table with any keys.
     pub(super) fn table(&self, what: &'static str) -> Result<Fields<'a>, SuiteError> {
         let Item::Table(entries) = &self.node.item else { return Err(self.wrong_type("a table")) };
         Ok(Fields { document: self.document, entries, mark: self.node.mark, what })
     }
 
-    /// The elements of a list.
+    /// Reads the elements of a list.
     pub(super) fn list(&self) -> Result<Vec<Value<'a>>, SuiteError> {
         let Item::List(nodes) = &self.node.item else { return Err(self.wrong_type("a list")) };
         let (document, key) = (self.document, self.key);
         Ok(nodes.iter().map(|node| Value { document, node, key }).collect())
     }
 
-    /// Text.
+    /// Reads text.
     pub(super) fn text(&self) -> Result<&'a str, SuiteError> {
         match &self.node.item {
             Item::Text(text) => Ok(text),
@@ -175,7 +175,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Text without line breaks and control characters, for titles and names.
+    /// Reads text without line breaks and control characters, for titles and names.
     pub(super) fn line(&self) -> Result<String, SuiteError> {
         let text = self.text()?.trim();
         if text.chars().any(char::is_control) {
@@ -184,7 +184,7 @@ impl<'a> Value<'a> {
         Ok(text.to_owned())
     }
 
-    /// A name: letters, digits, `-` and `_`.
+    /// Reads a name: letters, digits, `-` and `_`.
     pub(super) fn name(&self) -> Result<String, SuiteError> {
         let text = self.text()?;
         let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -195,7 +195,7 @@ impl<'a> Value<'a> {
         Ok(text.to_owned())
     }
 
-    /// `true` or `false`.
+    /// Reads `true` or `false`.
     pub(super) fn flag(&self) -> Result<bool, SuiteError> {
         match self.node.item {
             Item::Flag(flag) => Ok(flag),
@@ -203,7 +203,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// One of several words.
+    /// Reads one of several words.
     pub(super) fn word<T: Copy>(
         &self,
         what: &'static str,
@@ -216,13 +216,13 @@ impl<'a> Value<'a> {
         Err(self.unknown(word, what, &choices.iter().map(|(name, _)| *name).collect::<Vec<_>>()))
     }
 
-    /// `word`, which stands in this value, is none of `choices`.
+    /// Makes the error that `word`, which stands in this value, is none of `choices`.
     pub(super) fn unknown(&self, word: &str, what: &str, choices: &[&str]) -> SuiteError {
         let hint = hints::hint(word, choices);
         self.error(Problem::UnknownWord { word: word.to_owned(), what: what.to_owned() }, hint)
     }
 
-    /// A whole number of any sign.
+    /// Reads a whole number of any sign.
     pub(super) fn integer(&self) -> Result<i64, SuiteError> {
         match &self.node.item {
             Item::Integer(number) => Ok(*number),
@@ -230,7 +230,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A finite number.
+    /// Reads a finite number.
     pub(super) fn number(&self) -> Result<f64, SuiteError> {
         match self.node.item {
             Item::Integer(number) => Ok(number as f64),
@@ -240,7 +240,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A count of at least `least` and at most `most`.
+    /// Reads a count of at least `least` and at most `most`.
     pub(super) fn count(&self, least: u64, most: u64) -> Result<u64, SuiteError> {
         let count = match &self.node.item {
             Item::Text(text) => self.unit(units::parse_count(text))?,
@@ -249,12 +249,12 @@ impl<'a> Value<'a> {
         self.within(count, least, most, units::format_count)
     }
 
-    /// As [`Value::count`], in 32 bits.
+    /// Reads a count of 32 bits, as [`Value::count`] does.
     pub(super) fn small_count(&self, least: u32, most: u32) -> Result<u32, SuiteError> {
         self.count(least.into(), most.into()).map(|count| count as u32)
     }
 
-    /// Bytes, at most 1 GiB (a value lies in memory whole); a bare number is a number of bytes.
+    /// Reads bytes, at most 1 GiB (a value lies in memory whole); a bare number is a number of bytes.
     pub(super) fn bytes(&self) -> Result<u32, SuiteError> {
         let bytes = match &self.node.item {
             Item::Text(text) => self.unit(units::parse_bytes(text))?,
@@ -263,13 +263,13 @@ impl<'a> Value<'a> {
         self.within(bytes, 1, 1 << 30, units::format_bytes).map(|bytes| bytes as u32)
     }
 
-    /// Bytes a second.
+    /// Reads bytes a second.
     pub(super) fn bandwidth(&self) -> Result<u64, SuiteError> {
         let bytes = self.unit(units::parse_bandwidth(self.text()?))?;
         self.within(bytes, 1_000, 100_000_000_000, units::format_bytes)
     }
 
-    /// A duration, at most 10 years.
+    /// Reads a duration, at most 10 years.
     pub(super) fn duration(&self) -> Result<Duration, SuiteError> {
         let Item::Text(text) = &self.node.item else {
             return Err(self.wrong_type("a duration such as \"30s\""));
@@ -281,7 +281,7 @@ impl<'a> Value<'a> {
         Ok(duration)
     }
 
-    /// A duration above 0.
+    /// Reads a duration above 0.
     pub(super) fn some_time(&self) -> Result<Duration, SuiteError> {
         let duration = self.duration()?;
         if duration.is_zero() {
@@ -290,7 +290,7 @@ impl<'a> Value<'a> {
         Ok(duration)
     }
 
-    /// Requests a second, above 0 and at most 1G/s.
+    /// Reads requests a second, above 0 and at most 1G/s.
     pub(super) fn rate(&self) -> Result<f64, SuiteError> {
         let rate = match &self.node.item {
             Item::Text(text) => self.unit(units::parse_rate(text))?,
@@ -303,7 +303,7 @@ impl<'a> Value<'a> {
         Ok(rate)
     }
 
-    /// A share as a number from 0 to 1.
+    /// Reads a share as a number from 0 to 1.
     pub(super) fn share(&self) -> Result<f64, SuiteError> {
         match &self.node.item {
             Item::Text(text) => self.unit(units::parse_share(text)),

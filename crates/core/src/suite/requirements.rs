@@ -1,5 +1,5 @@
-//! Reading of a file of requirements, and the suite that shows which of them a store meets. What a
-//! store says that it cannot do is not asked of it. docs/WINNOW.md is the manual.
+//! Reading of a file of requirements, and the suite that shows which of them a store meets. A store is not tested for
+//! what its profile says it cannot do. docs/WINNOW.md is the manual.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,24 +43,24 @@ pub(super) const BUDGET_KEYS: [&str; 3] = ["month", "prices", "servers"];
 
 /// Phases of the suite, by which their results are found again.
 pub mod phases {
-    /// Before the name of an operation.
+    /// Prefix of the phase of an operation, before the operation's name.
     pub const OPERATION: &str = "op-";
     /// The load at which latencies must hold.
     pub const LATENCY: &str = "latency";
-    /// Records with a time to live are watched.
+    /// The phase in which records with a time to live are watched.
     pub const TTL: &str = "ttl-watch";
-    /// A node is killed and comes back.
+    /// The phase in which a node is killed and comes back.
     pub const KILLED: &str = "killed";
-    /// A node is added.
+    /// The phase in which a node is added.
     pub const ADDED: &str = "added";
 }
 
-/// What a user wants of a store. What is `None`, empty or false is not required.
+/// Requirements of a user on a store. A field that is `None`, empty or false requires nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirements {
-    /// Name of the whole.
+    /// Name of the requirements.
     pub name: String,
-    /// What it is, in a line; may be empty.
+    /// Description in a line; it may be empty.
     pub title: String,
     /// Records of the tests.
     pub records: u64,
@@ -72,9 +72,9 @@ pub struct Requirements {
     pub key: u32,
     /// Operations that must work.
     pub operations: Vec<Kind>,
-    /// What a read may return at most.
+    /// Weakest consistency that is allowed.
     pub consistency: Option<Consistency>,
-    /// What an acknowledged write must survive.
+    /// Failure that an acknowledged write must survive.
     pub durability: Option<Durability>,
     /// Records must be able to have this time to live.
     pub ttl: Option<Duration>,
@@ -84,31 +84,31 @@ pub struct Requirements {
     pub survives_killed_node: bool,
     /// A node can be added under load.
     pub nodes_added_live: bool,
-    /// What it may cost.
+    /// Limit of its cost.
     pub budget: Option<Budget>,
 }
 
 /// Latencies under a load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LatencyRequirement {
-    /// All of them must hold.
+    /// Conditions, all of which must hold.
     pub conditions: Vec<Condition>,
     /// Requests a second.
     pub rate: f64,
-    /// What is asked, as in a suite.
+    /// Mix of operations, as in a suite.
     pub mix: Mix,
-    /// For so long.
+    /// Length of the load.
     pub duration: Duration,
 }
 
-/// What a store may cost.
+/// Limit of a store's cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Budget {
-    /// In a month at most.
+    /// Highest cost of a month, in the currency of the prices.
     pub month: f64,
-    /// File of prices; none: those that come with kvdyno.
+    /// File of prices; `None`: those that come with kvdyno.
     pub prices: Option<String>,
-    /// The servers that each system needs, by its name.
+    /// Servers that each system needs, by the system's name.
     pub servers: BTreeMap<String, String>,
 }
 
@@ -169,14 +169,14 @@ impl Requirements {
         self.survives_killed_node || self.durability > Some(Durability::None)
     }
 
-    /// Something is done to nodes: one is killed, or one is added.
+    /// Returns true if something is done to nodes: if one is killed, or one is added.
     #[must_use]
     pub fn harms_nodes(&self) -> bool {
         self.kills_a_node() || self.nodes_added_live
     }
 
-    /// The suite that shows what can be shown of them on a store with these capabilities; `nodes`:
-    /// something can be done to its nodes.
+    /// Makes the suite that tests the requirements on a store with these capabilities, as far as they can be tested;
+    /// with `nodes`, its nodes can be killed and added.
     ///
     /// # Errors
     /// [`SuiteError`] if keys or values are too small for what is asked.
@@ -227,7 +227,7 @@ impl Requirements {
     }
 }
 
-/// A store with these capabilities has the operation.
+/// Returns true if a store with these capabilities has the operation.
 #[must_use]
 pub fn can(has: &Capabilities, kind: Kind) -> bool {
     match kind {
@@ -238,7 +238,7 @@ pub fn can(has: &Capabilities, kind: Kind) -> bool {
     }
 }
 
-/// Every record is written with a time to live, and read until well after all of them are due.
+/// Writes the phases in which every record is written with a time to live, and read until well after all of them are due.
 fn ttl_phases(ttl: Duration) -> String {
     let watch = format_duration(ttl * 2 + Duration::from_secs(3));
     let ttl = format_duration(ttl);

@@ -1,4 +1,4 @@
-//! Phases that are a search: for the highest rate that meets the conditions of `slo`.
+//! Phases that are a search for the highest rate that meets the conditions of `slo`.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use super::error::{Problem, SuiteError};
 use super::reader::{Fields, Value};
 use super::unanswerable;
 
-/// From one rate that is tried to the next, where the suite does not say.
+/// Default of a search's step, as a share: from one rate that is tried to the next.
 const STEP: f64 = 0.05;
 
 /// A search for the highest rate at which conditions hold.
@@ -18,23 +18,23 @@ const STEP: f64 = 0.05;
 pub struct SearchPlan {
     /// Number of the phase that each probe repeats.
     pub phase: u16,
-    /// All of them must hold.
+    /// Conditions, all of which must hold.
     pub conditions: Vec<Condition>,
-    /// From one rate that is tried to the next, as a share.
+    /// Step from one rate that is tried to the next, as a share.
     pub step: f64,
     /// The user named the number of clients.
     pub clients_named: bool,
 }
 
 impl SearchPlan {
-    /// The conditions as they can be read again.
+    /// Writes the conditions as they can be read again.
     #[must_use]
     pub fn text(&self) -> String {
         self.conditions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// `slo` and `step` of a phase: it is a search for the highest rate.
+/// `slo` and `step` of a phase, which make it a search for the highest rate.
 #[derive(Clone, Debug)]
 pub(super) struct SearchSpec {
     pub(super) mark: Mark,
@@ -42,7 +42,7 @@ pub(super) struct SearchSpec {
     pub(super) step: f64,
 }
 
-/// `slo` and `step` of a phase.
+/// Reads `slo` and `step` of a phase; `None` if it is no search.
 pub(super) fn search(phase: &Fields<'_>) -> Result<Option<SearchSpec>, SuiteError> {
     let step = phase.read("step", step)?;
     let Some(slo) = phase.get("slo") else {
@@ -58,7 +58,7 @@ pub(super) fn search(phase: &Fields<'_>) -> Result<Option<SearchSpec>, SuiteErro
     Ok(Some(SearchSpec { mark: slo.mark(), conditions, step: step.unwrap_or(STEP) }))
 }
 
-/// Conditions on the figures of one phase: with a value, not a change, and of no other phase.
+/// Reads conditions on the figures of one phase: each has a value, not a change, and names no other phase.
 pub(super) fn conditions(value: Value<'_>) -> Result<Vec<Condition>, SuiteError> {
     let list = Condition::parse_list(value.text()?)
         .map_err(|error| value.error(Problem::Conflict(error.problem), error.hint))?;
@@ -79,13 +79,13 @@ fn step(value: Value<'_>) -> Result<f64, SuiteError> {
 }
 
 impl SearchSpec {
-    /// The search that `phase` is.
+    /// Makes the plan of the search that `phase` is.
     pub(super) fn plan(&self, phase: &PhasePlan, clients_named: bool) -> SearchPlan {
         let (conditions, step) = (self.conditions.clone(), self.step);
         SearchPlan { phase: phase.index, conditions, step, clients_named }
     }
 
-    /// Refuses conditions that no probe could answer.
+    /// Refuses conditions that no probe could ever meet.
     fn check_conditions(&self, document: &Document, phase: &PhasePlan) -> Result<(), SuiteError> {
         let never = |condition| Some((condition, unanswerable::why_in(condition, phase)?));
         match self.conditions.iter().find_map(never) {
@@ -98,7 +98,7 @@ impl SearchSpec {
         }
     }
 
-    /// Refuses a phase that cannot be repeated at one rate after the other.
+    /// Refuses a phase that cannot be repeated at different rates.
     pub(super) fn check(
         &self,
         document: &Document,

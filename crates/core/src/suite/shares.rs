@@ -1,5 +1,5 @@
-//! Rates that are a share of what an earlier phase reached: `rate = "50% of load"`. A fault is to meet
-//! a store that has room left, whatever machine it runs on.
+//! Rates that are a share of what an earlier phase reached: `rate = "50% of load"`. With such a rate a fault meets a
+//! store that has room left, whatever machine it runs on.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,11 +10,11 @@ use super::error::{Problem, SuiteError};
 use super::reader::Value;
 use crate::ground::units::{format_share, parse_share};
 
-/// Stands in a plan for a rate that is not known yet, requests a second. It bounds the records of
-/// phases that insert until a time is over.
+/// Rate that stands in a plan for one that is not known yet, requests a second. It bounds the records of phases that
+/// insert until a time is over.
 pub(super) const UNMEASURED: f64 = 100_000.0;
 
-/// What `rate` says.
+/// Value of the key `rate`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Rate {
     /// Requests a second, over time.
@@ -23,7 +23,7 @@ pub(super) enum Rate {
     Share { share: f64, of: String },
 }
 
-/// `"50k/s"`, or `"50% of load"`.
+/// Reads `"50k/s"` or `"50% of load"`.
 pub(super) fn rate(value: Value<'_>) -> Result<Rate, SuiteError> {
     let Item::Text(text) = value.item() else {
         return value.rate().map(|rate| Rate::Said(Curve::Constant { rate }));
@@ -41,7 +41,7 @@ pub(super) fn rate(value: Value<'_>) -> Result<Rate, SuiteError> {
     Ok(Rate::Share { share, of: of.trim().to_owned() })
 }
 
-/// `"50k/s"`, `"sine 1k/s to 9k/s every 1m"`, `"load.csv"`.
+/// Reads `"50k/s"`, `"sine 1k/s to 9k/s every 1m"` or `"load.csv"`.
 fn curve(value: Value<'_>, text: &str) -> Result<Rate, SuiteError> {
     let constant = !text.trim().contains(char::is_whitespace) && !text.contains(".csv");
     if constant {
@@ -62,13 +62,13 @@ pub struct ShareOfCapacity {
     pub group: String,
     /// The share, above 0 and at most 1.
     pub share: f64,
-    /// Name of the phase before it whose throughput is meant.
+    /// Name of the earlier phase whose throughput it is a share of.
     pub of: String,
 }
 
 impl ShareOfCapacity {
-    /// Sets the group's rate in `plan`, a phase of this name, where `reached` is the throughput of the
-    /// phase that it is a share of, in operations a second.
+    /// Sets the group's rate in `plan`, a phase of this name. `reached` is the throughput of the phase that it is a
+    /// share of, operations a second.
     pub fn apply(&self, plan: &mut PhasePlan, reached: f64) {
         // A schedule needs a rate above 0.
         let share = (self.share * reached).max(1e-3);
@@ -80,7 +80,7 @@ impl ShareOfCapacity {
         }
     }
 
-    /// In words, for the plan.
+    /// Describes it in words, for the plan.
     #[must_use]
     pub fn describe(&self) -> String {
         let place =

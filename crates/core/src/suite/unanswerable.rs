@@ -1,10 +1,10 @@
-//! Conditions that the plan can never answer, whatever the store does: about an operation that no phase
-//! has, about a fault where none is. They are told before anything is measured.
+//! Conditions that the plan can never answer, whatever the store does: about an operation that no phase has, or about
+//! a fault where none is. They are reported before anything is measured.
 
 use crate::verdict::{Claim, Condition, ConditionFigure, Operations};
 use crate::workload::PhasePlan;
 
-/// Why none of the phases that `condition` is about can ever answer it; none if one can.
+/// Returns the reason why none of the phases that `condition` is about can ever answer it; `None` if one can.
 pub(super) fn why(condition: &Condition, phases: &[PhasePlan]) -> Option<String> {
     let about = |phase: &&PhasePlan| match &condition.subject.phase {
         Some(name) => phase.name.split('@').next() == Some(name) || phase.name == *name,
@@ -17,7 +17,7 @@ pub(super) fn why(condition: &Condition, phases: &[PhasePlan]) -> Option<String>
     last
 }
 
-/// Why `phase` can never answer `condition`.
+/// Returns the reason why `phase` can never answer `condition`; `None` if it can.
 pub(super) fn why_in(condition: &Condition, phase: &PhasePlan) -> Option<String> {
     let subject = &condition.subject;
     let of = subject.operations;
@@ -45,7 +45,7 @@ pub(super) fn why_in(condition: &Condition, phase: &PhasePlan) -> Option<String>
     }
 }
 
-/// What is wrong with the first claim on one run that can never be judged, in a sentence.
+/// Describes the first claim on one run that can never be judged, in a sentence; `None` if there is none.
 pub(super) fn claim(claims: &[Claim], phases: &[PhasePlan]) -> Option<String> {
     let own = claims.iter().filter(|claim| claim.between.is_none());
     own.flat_map(|claim| claim.conditions.iter().map(move |condition| (claim, condition))).find_map(

@@ -12,7 +12,7 @@ use crate::ground::hints;
 /// A workload file as a suite.
 pub(super) struct Translated {
     pub(super) toml: String,
-    /// Properties without effect, and what differs from YCSB.
+    /// Notes on properties without effect and on differences from YCSB.
     pub(super) notes: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ pub(super) const PROPERTIES: [&str; 32] = [
     "db",
 ];
 
-/// Those of them that are fractions: Java takes blanks around them.
+/// Properties that are fractions: Java takes blanks around them.
 const FRACTIONS: [&str; 9] = [
     "readproportion",
     "updateproportion",
@@ -65,10 +65,10 @@ const FRACTIONS: [&str; 9] = [
     "exponential.frac",
 ];
 
-/// Those of them that are true or false.
+/// Properties that are true or false.
 const FLAGS: [&str; 3] = ["readallfields", "writeallfields", "dataintegrity"];
 
-/// Beginnings of properties that say how YCSB reports or how its bindings connect: without effect.
+/// Prefixes of properties for YCSB's reports and the connections of its bindings: they have no effect.
 const REPORTING: [&str; 8] = [
     "measurement",
     "histogram.",
@@ -97,7 +97,7 @@ impl<'a> Properties<'a> {
         Ok(properties)
     }
 
-    /// The last one counts, as in Java.
+    /// Returns the property of this key; the last one counts, as in Java.
     fn get(&self, key: &str) -> Option<&Property> {
         self.list.iter().rev().find(|property| property.key == key)
     }
@@ -126,7 +126,7 @@ impl<'a> Properties<'a> {
         property.value.trim().parse().map(Some).map_err(|_| self.wrong(property, range, ""))
     }
 
-    /// A number from `least` to `most`.
+    /// Reads a number from `least` to `most`; `default` if the property is not there.
     fn bounded(&self, key: &str, default: u64, least: u64, most: u64) -> Result<u64, SuiteError> {
         let number = self.count(key)?.unwrap_or(default);
         match self.get(key) {
@@ -161,7 +161,7 @@ impl<'a> Properties<'a> {
         }
     }
 
-    /// Java takes whatever is not `true` for false, so also `true` and a blank.
+    /// Reads true or false. Java takes whatever is not `true` for false, so also `true` and a blank.
     fn flag(&self, key: &str, default: bool) -> Result<bool, SuiteError> {
         let Some(property) = self.get(key) else { return Ok(default) };
         let whole = property.value.trim() == property.value;
@@ -172,7 +172,7 @@ impl<'a> Properties<'a> {
         }
     }
 
-    /// One of `words`; `others` are words that YCSB knows and kvdyno does not.
+    /// Reads one of `words`, the first of which is the default; `others` are words that YCSB knows and kvdyno does not.
     fn word(&self, key: &str, words: &[&str], others: &[&str]) -> Result<String, SuiteError> {
         let Some(property) = self.get(key) else { return Ok(words[0].to_owned()) };
         let word = property.value.trim().to_lowercase();
@@ -245,7 +245,7 @@ pub(super) fn translate(
     Ok(Translated { toml, notes })
 }
 
-/// Everything above the phases.
+/// Writes everything above the phases.
 fn head(p: &Properties<'_>, name: &str, records: u64, toml: &mut String) -> Result<(), SuiteError> {
     let clients = p.bounded("threadcount", 1, 1, 1_000_000)?;
     let fields = p.bounded("fieldcount", 10, 1, 1_000)?;
@@ -267,7 +267,7 @@ fn head(p: &Properties<'_>, name: &str, records: u64, toml: &mut String) -> Resu
     Ok(())
 }
 
-/// YCSB's keys are "user" and a hash of up to 19 digits, or "user" and the record's number.
+/// Returns the form of keys. YCSB's keys are "user" and a hash of up to 19 digits, or "user" and the record's number.
 fn key(p: &Properties<'_>, records: u64) -> Result<String, SuiteError> {
     let padding = p.bounded("zeropadding", 1, 1, 240)?;
     let word = p.word("insertorder", &["hashed", "ordered"], &[])?;
@@ -282,7 +282,7 @@ fn key(p: &Properties<'_>, records: u64) -> Result<String, SuiteError> {
     })
 }
 
-/// The mix in parts of a thousand. YCSB takes proportions as weights, so they need not sum to 1.
+/// Returns the mix in parts of a thousand. YCSB takes proportions as weights, so they need not sum to 1.
 fn mix(p: &Properties<'_>, notes: &mut Vec<String>) -> Result<String, SuiteError> {
     let weights = [
         ("get", p.share("readproportion", 0.95, 1e9)?),
@@ -323,7 +323,7 @@ fn mix(p: &Properties<'_>, notes: &mut Vec<String>) -> Result<String, SuiteError
     Ok(format!("{{ {} }}", text.join(", ")))
 }
 
-/// Which keys are asked for, as YCSB's generators draw them.
+/// Returns the distribution of keys, as YCSB's generators draw them.
 fn keys(
     p: &Properties<'_>,
     operations: Option<u64>,
@@ -370,7 +370,8 @@ fn check_workload(p: &Properties<'_>) -> Result<(), SuiteError> {
     }
 }
 
-/// YCSB splits a load with `insertstart` and `insertcount`; kvdyno divides it among agents itself.
+/// Refuses a part of a load. YCSB splits a load with `insertstart` and `insertcount`; kvdyno divides it among agents
+/// itself.
 fn check_insert_range(p: &Properties<'_>, records: u64) -> Result<(), SuiteError> {
     for (key, whole) in [("insertstart", 0), ("insertcount", records)] {
         if let (Some(property), Some(count)) = (p.get(key), p.count(key)?)
@@ -384,7 +385,7 @@ fn check_insert_range(p: &Properties<'_>, records: u64) -> Result<(), SuiteError
     Ok(())
 }
 
-/// Properties without effect, and values that are not what they look like.
+/// Notes properties without effect, and values that YCSB takes for something else than they look like.
 fn notes(p: &Properties<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     for property in &p.list {

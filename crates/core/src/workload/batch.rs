@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::reach::Reach;
 use crate::ground::random::Random;
 
-/// Draws after which a record that is not yet in the batch is looked for elsewhere.
+/// Number of draws for one more record of a batch after which one that is not in it yet is looked for in order.
 const TRIES: u32 = 8;
 
 /// The records of the last batch drawn. Its memory is taken once.
@@ -17,7 +17,7 @@ pub(super) struct BatchRecords {
 }
 
 impl BatchRecords {
-    /// Room for batches of so many records.
+    /// Makes room for batches of so many records.
     pub fn new(most: u32) -> Self {
         let most = most as usize;
         BatchRecords {
@@ -27,13 +27,13 @@ impl BatchRecords {
         }
     }
 
-    /// Whether these are the records of operation `id`.
+    /// Returns true if these are the records of operation `id`.
     #[inline]
     pub fn holds(&self, id: u64) -> bool {
         self.id == Some(id)
     }
 
-    /// The i-th record, counted around the end.
+    /// Returns the i-th record, counted around the end.
     #[inline]
     pub fn record(&self, i: u32) -> u64 {
         self.records[i as usize % self.records.len()]
@@ -62,9 +62,8 @@ impl BatchRecords {
         }
     }
 
-    /// Fills up to `count`, at most half of the records in reach, with what `choose` gives; where
-    /// it gives known ones only (a hot record draws most choices), with the next free record from
-    /// a uniform draw on.
+    /// Fills up to `count`, at most half of the records in reach, with different records that `choose` returns. If it
+    /// returns known ones only (a hot record draws most choices), takes the next free record from a uniform draw on.
     #[inline]
     pub fn fill_distinct(
         &mut self,

@@ -1,5 +1,5 @@
-//! A rate as a function of time: what a suite or the command line writes, as plain data and as text. What
-//! follows from it, how many requests are due by when and when each is due, is [`Course`]'s.
+//! A rate as a function of time, as a suite or the command line writes it: as plain data and as text. [`Course`]
+//! calculates with it: how many requests are due by a time, and when each is due.
 
 mod course;
 mod text;
@@ -26,7 +26,7 @@ pub enum Curve {
         from: f64,
         /// Requests a second at the end.
         to: f64,
-        /// How long the change takes.
+        /// Time that the change takes.
         over: Duration,
     },
     /// Changes at once from time to time, up or down, until it has come to its last rate, then stays.
@@ -35,9 +35,9 @@ pub enum Curve {
         from: f64,
         /// Requests a second of the last step.
         to: f64,
-        /// How much a step is, requests a second; the last may be less.
+        /// Size of a step, requests a second; the last may be smaller.
         by: f64,
-        /// How long a step lasts.
+        /// Time that a step lasts.
         every: Duration,
     },
     /// Goes up and down as a sine does, for ever; begins with the least.
@@ -46,7 +46,7 @@ pub enum Curve {
         least: f64,
         /// Most requests a second.
         most: f64,
-        /// From one least to the next.
+        /// Time from one least to the next.
         every: Duration,
     },
     /// A rate that rises for a short time again and again; each period ends with its spike.
@@ -55,23 +55,23 @@ pub enum Curve {
         base: f64,
         /// Requests a second of a spike.
         peak: f64,
-        /// How long a spike lasts; less than `every`.
+        /// Time that a spike lasts; less than `every`.
         length: Duration,
-        /// From the end of one spike to the end of the next.
+        /// Time from the end of one spike to the end of the next.
         every: Duration,
     },
-    /// What a file says: straight lines between its points, after the last the last.
+    /// Points of a file, with straight lines between them; the rate of the last point stays.
     Points {
         /// Name of the file.
         file: String,
-        /// Seconds since the start and requests a second then, in order of time, the first at 0; two at
-        /// one time are a leap.
+        /// Pairs of seconds since the start and requests a second then, in order of time, the first at 0; two pairs
+        /// at one time are a leap.
         points: Vec<(f64, f64)>,
     },
 }
 
 impl Curve {
-    /// The same with `factor` times the rate at any time.
+    /// Returns the same curve with `factor` times the rate at any time.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Curve {
         let mut scaled = self.clone();
@@ -88,7 +88,7 @@ impl Curve {
         scaled
     }
 
-    /// The highest rate that it ever has, requests a second.
+    /// Returns the highest rate that it ever has, requests a second.
     #[must_use]
     pub fn highest(&self) -> f64 {
         match self {
@@ -100,8 +100,8 @@ impl Curve {
         }
     }
 
-    /// The rate that it comes to and keeps, requests a second; of one that repeats itself for ever, the
-    /// mean.
+    /// Returns the rate that it comes to and keeps, requests a second; for a curve that repeats itself for ever, the
+    /// mean rate.
     #[must_use]
     pub fn comes_to(&self) -> f64 {
         match self {
@@ -115,14 +115,14 @@ impl Curve {
         }
     }
 
-    /// The rate that a warm-up has: the first, or where nothing is asked for at first, what it comes to.
+    /// Returns the rate for a warm-up, requests a second: the first rate, or [`Curve::comes_to`] if the first is 0.
     #[must_use]
     pub fn begins_with(&self) -> f64 {
         let first = Course::of(self).rate_at(0.0);
         if first > 0.0 { first } else { self.comes_to() }
     }
 
-    /// From when on it keeps its rate, or repeats itself.
+    /// Returns the time from which on it keeps its rate, or repeats itself.
     #[must_use]
     pub fn settles_after(&self) -> Duration {
         match self {

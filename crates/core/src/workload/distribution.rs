@@ -1,12 +1,12 @@
-//! Which record an operation goes to: a plan's distribution, compiled so that a draw is quick.
+//! The choice of the record that an operation goes to: a plan's distribution, compiled so that a draw is quick.
 
 use super::invalid::{self, PlanError};
 use super::plan::Distribution;
 use super::ycsb;
 use crate::ground::random::{Permutation, Random};
 
-/// Draws records after a [`Distribution`]. What it keeps between draws only saves time: the same
-/// arguments give the same record whatever was drawn before.
+/// Draws records after a [`Distribution`]. The state that it keeps between draws only saves time: the same arguments
+/// give the same record whatever was drawn before.
 #[derive(Clone, Debug)]
 pub struct Chooser {
     law: Law,
@@ -27,7 +27,7 @@ enum Law {
         records: f64,
         operations: f64,
     },
-    /// With the rate above 0; from the last record on if `reversed`.
+    /// Exponential, with `rate` above 0; from the last record on if `reversed`.
     Exponential {
         rate: f64,
         reach: f64,
@@ -37,7 +37,7 @@ enum Law {
 }
 
 impl Chooser {
-    /// `shuffle_seed` decides which records a scrambled distribution makes hot: groups and phases
+    /// Compiles `plan`. `shuffle_seed` decides which records a scrambled distribution makes hot: groups and phases
     /// that share it share their hot records.
     ///
     /// # Errors
@@ -74,8 +74,8 @@ impl Chooser {
         Ok(Chooser { law })
     }
 
-    /// A record in 0..`records`; 0 if there is none. `id` counts for sequential order only.
-    /// Under `latest`, record `records - 1` is the newest.
+    /// Returns a record in 0..`records`; 0 if there is none. `id` counts for sequential order only. Under `latest`,
+    /// record `records - 1` is the newest.
     #[inline(always)]
     pub fn choose(&mut self, random: &mut Random, id: u64, records: u64) -> u64 {
         match self.law {
@@ -118,7 +118,7 @@ impl Chooser {
         }
     }
 
-    /// Records that were inserted since the phase began are chosen too.
+    /// Returns true if records that were inserted since the phase began are chosen too.
     #[must_use]
     #[inline]
     pub fn follows_inserts(&self) -> bool {
@@ -129,7 +129,7 @@ impl Chooser {
         }
     }
 
-    /// Records come one after the other.
+    /// Returns true if records come one after the other.
     #[must_use]
     #[inline]
     pub fn is_sequential(&self) -> bool {
@@ -137,7 +137,7 @@ impl Chooser {
     }
 }
 
-/// Size of the hot set: at least one record where the share is above 0.
+/// Returns the size of the hot set: at least one record where the share is above 0.
 fn hot_records(share: f64, records: u64) -> u64 {
     let hot = (share * records as f64).round() as u64;
     hot.max(u64::from(share > 0.0)).min(records)
@@ -168,7 +168,7 @@ impl Zipf {
         Ok(zipf)
     }
 
-    /// A rank from 0 to `ranks` - 1; `ranks` from 1.
+    /// Draws a rank from 0 to `ranks` - 1; `ranks` from 1.
     #[inline]
     fn rank(&mut self, random: &mut Random, ranks: u64) -> u64 {
         if ranks != self.ranks {
@@ -186,14 +186,13 @@ impl Zipf {
         }
     }
 
-    /// Weight of a rank: x^-exponent.
+    /// Returns the weight of a rank: x^-exponent.
     #[inline]
     fn weight(&self, x: f64) -> f64 {
         (-self.exponent * x.ln()).exp()
     }
 
-    /// (x^(1 - exponent) - 1) / (1 - exponent), or ln x for exponent 1, without the loss of
-    /// digits near 1.
+    /// Returns (x^(1 - exponent) - 1) / (1 - exponent), or ln x for exponent 1, without the loss of digits near 1.
     #[inline]
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();

@@ -1,5 +1,5 @@
-//! What is done to a testbed while a phase runs, as plain data: whoever holds the testbed carries it
-//! out. Jepsen calls the whole of it the nemesis. docs/FAULTS.md is its page for users.
+//! Faults: what a phase does to a testbed while it runs, as plain data. The testbed's keeper carries them out. Jepsen
+//! calls all of this the nemesis. docs/FAULTS.md is its page for users.
 
 mod action;
 mod aim;

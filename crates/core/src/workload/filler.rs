@@ -1,14 +1,13 @@
-//! What values are filled with: bytes that no compressor can shorten, and a set share of bytes
-//! that it can take away.
+//! The bytes that fill values: some that no compressor can shorten, and a set share that it can take away.
 
 use super::invalid::{self, PlanError};
 
-/// Compressors look back at least this far, and stores compress blocks of about this size.
+/// Bytes of a chunk. Compressors look back at least this far, and stores compress blocks of about this size.
 const CHUNK: usize = 4096;
 
-/// Steps and keys of wyrand (Wang Yi's public-domain wyhash), which makes 8 bytes with one
-/// multiplication and whose steps do not wait for each other. Here each makes 16: no compressor tells
-/// the second word, the first one turned and laid over its state, from random bytes.
+/// Step and key of wyrand (Wang Yi's public-domain wyhash), which makes 8 bytes with one multiplication and whose
+/// steps do not wait for each other. Here each step makes 16 bytes: no compressor tells the second word, which is the
+/// first one turned and laid over its state, from random bytes.
 const STEP: u64 = 0xa076_1d64_78bd_642f;
 const KEY: u64 = 0xe703_7ed1_a0b4_28db;
 
@@ -19,7 +18,7 @@ pub struct Filler {
 }
 
 impl Filler {
-    /// `compressible` is the share of the bytes that a compressor can take away, 0 to 1.
+    /// Makes a filler; `compressible` is the share of the bytes that a compressor can take away, 0 to 1.
     ///
     /// # Errors
     /// [`PlanError::Number`] if it is anything else.
@@ -28,8 +27,8 @@ impl Filler {
         Ok(Filler { compressible })
     }
 
-    /// What [`Filler::fill`] makes of `seed`, for those who have more to do with each word than to store it:
-    /// pairs of words, the lowest byte first, and of the last as many bytes as there is room for. `None` if
+    /// Returns the bytes that [`Filler::fill`] makes of `seed`, for callers that do more with each word than store
+    /// it: pairs of words, the lowest byte first, and of the last pair as many bytes as there is room for. `None` if
     /// some bytes are to be compressible.
     #[inline]
     #[must_use]
@@ -37,10 +36,9 @@ impl Filler {
         (self.compressible == 0.0).then(|| random_words(seed))
     }
 
-    /// Overwrites `bytes` with what belongs to `seed`, which is random, but for the first `taken`, in
-    /// whose place something else will be written. Of each chunk of 4 KiB the first bytes are random and the
-    /// compressible share at its end is one byte, repeated. At a share of 1 only that byte depends on
-    /// the seed.
+    /// Overwrites `bytes` with the filler of `seed`, which is random, but for the first `taken`, in whose place
+    /// something else will be written. In each chunk of 4 KiB the first bytes are random, and the compressible share
+    /// at its end is one byte, repeated. At a share of 1 only that byte depends on the seed.
     #[inline]
     pub fn fill(&self, seed: u64, bytes: &mut [u8], taken: usize) {
         let repeated = (seed >> 56) as u8;

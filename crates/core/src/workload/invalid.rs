@@ -1,26 +1,26 @@
-//! What is wrong with a plan that cannot be drawn from: which value, and what is allowed.
+//! Errors in plans that cannot be drawn from: the value, and what is allowed.
 
 use super::plan::Kind;
 
-/// A plan holds a value that has no meaning.
+/// Error of a plan that holds a value without a meaning.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlanError {
     /// A number that is not in its range.
     #[error("{what} is {value}; it must be {allowed}")]
     Number {
-        /// Which value.
+        /// Name of the value.
         what: &'static str,
-        /// What the plan says.
+        /// The value in the plan.
         value: f64,
-        /// What is allowed.
+        /// Values that are allowed, in words.
         allowed: &'static str,
     },
     /// A whole number that is not in its range.
     #[error("{what} is {value}; it must be {min} to {max}")]
     Count {
-        /// Which value.
+        /// Name of the value.
         what: &'static str,
-        /// What the plan says.
+        /// The value in the plan.
         value: u64,
         /// Least allowed.
         min: u64,
@@ -30,7 +30,7 @@ pub enum PlanError {
     /// Bounds in the wrong order.
     #[error("{what} runs from {min} to {max}; the first must not be above the second")]
     Order {
-        /// Which bounds.
+        /// Name of the bounds.
         what: &'static str,
         /// Lower bound of the plan.
         min: u32,
@@ -40,7 +40,7 @@ pub enum PlanError {
     /// A weighted list without an entry.
     #[error("{what} is a weighted list without an entry; it must have at least one")]
     NoChoice {
-        /// Which list.
+        /// Name of the list.
         what: &'static str,
     },
     /// The parts of a mix do not make a whole.
@@ -74,19 +74,19 @@ pub enum PlanError {
          or ask for less"
     )]
     Capacity {
-        /// What makes or needs the records.
+        /// Name of what makes or needs the records.
         what: &'static str,
         /// Records that it takes.
         needed: u64,
         /// Records that the dataset can hold.
         capacity: u64,
     },
-    /// A part that is none.
+    /// A part that does not exist.
     #[error("part {index} of {count} does not exist; parts count from 0 and there is at least one")]
     Part {
-        /// Which part.
+        /// Number of the part, zero-based.
         index: u32,
-        /// How many parts.
+        /// Number of parts.
         count: u32,
     },
     /// A part would have no record of its own to write.
@@ -102,21 +102,22 @@ pub enum PlanError {
     },
 }
 
-/// `value` must lie in 0 to 1, both included.
+/// Checks that `value` lies in 0 to 1, both included.
 pub(super) fn share(what: &'static str, value: f64) -> Result<f64, PlanError> {
     number(what, value, (0.0..=1.0).contains(&value), "0 to 1")
 }
 
-/// The rate of an endless exponential law, a share of the records being the unit: `percentile` of it lies below `share`.
-/// YCSB draws again whatever lies beyond the last record, which makes the share of operations there somewhat greater than
-/// `percentile`.
+/// Returns the rate of an endless exponential law, a share of the records being the unit: `percentile` of it lies
+/// below `share`. YCSB draws again whatever lies beyond the last record, which makes the share of operations there
+/// somewhat greater than `percentile`.
 pub(super) fn endless_exponential(percentile: f64, share: f64) -> Result<f64, PlanError> {
     check_exponential(percentile, share, share <= 1.0, "above 0 and at most 1")?;
     Ok(-(-percentile).ln_1p() / share)
 }
 
-/// The rate of an exponential law that ends with the last record, of whose operations `percentile` go to the first `share`
-/// of the records. It is negative where that is less than their share, and 0 where it is the same.
+/// Returns the rate of an exponential law that ends with the last record, of whose operations `percentile` go to the
+/// first `share` of the records. It is negative where `percentile` is less than `share`, and 0 where both are the
+/// same.
 pub(super) fn exponential(percentile: f64, share: f64) -> Result<f64, PlanError> {
     check_exponential(percentile, share, share < 1.0, "above 0 and below 1")?;
     Ok(if percentile >= share {
@@ -159,7 +160,7 @@ fn falling(percentile: f64, share: f64) -> f64 {
     }
 }
 
-/// `value` must be as `allowed` says, which `holds` tells.
+/// Checks `holds`, the condition on `value` that `allowed` describes.
 pub(super) fn number(
     what: &'static str,
     value: f64,
@@ -169,7 +170,7 @@ pub(super) fn number(
     if holds { Ok(value) } else { Err(PlanError::Number { what, value, allowed }) }
 }
 
-/// `value` must lie in `min` to `max`, both included.
+/// Checks that `value` lies in `min` to `max`, both included.
 pub(super) fn count(what: &'static str, value: u64, min: u64, max: u64) -> Result<u64, PlanError> {
     if (min..=max).contains(&value) {
         Ok(value)

@@ -1,11 +1,10 @@
 //! The sizes of published runs: the n-th value of `new java.util.Random(seed).nextInt(bound) + min`
 //! as a function of n.
 //!
-//! `java.util.Random` is a linear congruence modulo 2^48 of which the documentation of the Java
-//! platform gives each constant, so that one can leap ahead in it. `nextInt(bound)` throws a draw
-//! away where it would favour small values (4 in 10 million for bound 1,800), which moves all later
-//! values by one. Hence the checkpoints: the state before every 4,096th value, and whether a draw
-//! was thrown away before the next.
+//! `java.util.Random` is a linear congruence modulo 2^48 whose constants the documentation of the Java platform
+//! gives, so that one can leap ahead in it. `nextInt(bound)` throws a draw away where it would favour small values (4
+//! in 10 million for bound 1,800), which moves all later values by one. Hence the checkpoints: the state before every
+//! 4,096th value, and whether a draw was thrown away before the next.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -22,9 +21,9 @@ const EXTENSION: usize = 16;
 /// Values before the sequence starts over, so that no id can make the checkpoints grow past
 /// 128 MiB.
 const PERIOD: u64 = 1 << 36;
-/// Values of which the checkpoints are laid when a workload is built: a tenth of a second.
+/// Most values whose checkpoints are laid when a workload is built: a tenth of a second.
 const LAID_AT_FIRST: u64 = 1 << 27;
-/// Set in a checkpoint if no draw of its segment is thrown away.
+/// Bit that is set in a checkpoint if no draw of its segment is thrown away.
 const EVEN: u64 = 1 << 63;
 
 /// Some steps of the congruence as one: x → factor × x + offset, modulo 2^48.
@@ -67,7 +66,7 @@ static FINE: [Leap; FINE_STEPS + 1] = leaps(Leap::ONE);
 static COARSE: [Leap; SEGMENT as usize / FINE_STEPS + 1] =
     leaps(leaps::<{ FINE_STEPS + 1 }>(Leap::ONE)[FINE_STEPS]);
 
-/// The state after `steps` steps, at most [`SEGMENT`].
+/// Returns the state after `steps` steps, at most [`SEGMENT`].
 #[inline]
 fn leap(state: u64, steps: u64) -> u64 {
     let steps = steps as usize;
@@ -92,7 +91,7 @@ struct Checkpoints {
     next: u64,
 }
 
-/// Where a drawer is in a [`JavaSequence`]; saves time and changes no value.
+/// Position of a drawer in a [`JavaSequence`]; it saves time and changes no value.
 #[derive(Clone, Debug)]
 pub struct JavaCursor {
     segment: u64,
@@ -112,8 +111,8 @@ impl Default for JavaCursor {
 }
 
 impl JavaSequence {
-    /// `bound` from 1 to 2^31 - 1. Lays checkpoints for the first `expected` values (at most 134
-    /// million); later ones are laid as they are needed, at 50 µs for 65,536 values.
+    /// Makes the sequence of `seed`; `bound` is from 1 to 2^31 - 1. Lays checkpoints for the first `expected` values
+    /// (at most 134 million); later ones are laid as they are needed, at 50 µs for 65,536 values.
     #[must_use]
     #[inline]
     pub fn new(seed: i64, min: u32, bound: u32, expected: u64) -> Self {
@@ -132,7 +131,7 @@ impl JavaSequence {
         sequence
     }
 
-    /// The n-th value, from 0. After 2^36 values the sequence starts over.
+    /// Returns the n-th value, from 0. After 2^36 values the sequence starts over.
     #[inline]
     pub fn value(&self, n: u64, cursor: &mut JavaCursor) -> u32 {
         let segment = (n % PERIOD) / SEGMENT;
@@ -145,7 +144,8 @@ impl JavaSequence {
         self.min + self.scale(state)
     }
 
-    /// As `nextInt`: a bound that is a power of two takes the upper bits, any other the remainder.
+    /// Scales a state to the bound as `nextInt` does: a bound that is a power of two takes the upper bits, any other
+    /// the remainder.
     #[inline]
     fn scale(&self, state: u64) -> u32 {
         let bits = state >> DROPPED_BITS;
@@ -213,7 +213,8 @@ impl JavaSequence {
         }
     }
 
-    /// Four chains, each leaping by four, so that the multiplications overlap.
+    /// Returns true if no draw of the segment that begins at `start` is thrown away. It follows four chains, each
+    /// leaping by four, so that the multiplications overlap.
     #[inline]
     fn is_even(&self, start: u64) -> bool {
         let mut chains = [1, 2, 3, 4].map(|steps| leap(start, steps));

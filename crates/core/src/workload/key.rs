@@ -24,14 +24,14 @@ pub struct KeyWriter {
 #[derive(Clone, Debug)]
 enum Form {
     Decimal,
-    /// Fewer digits than 64 bits have: a shuffle of what they can say.
+    /// Fewer digits than 64 bits have: a shuffle of the numbers that these digits can write.
     ShortHash(Permutation),
-    /// The first 16 digits say all; `rest` makes the others from them.
+    /// The first 16 digits are a hash that names the record; `rest` is the seed of the further digits, made from them.
     LongHash {
         start: u64,
         rest: u64,
     },
-    /// As `LongHash`, cut to a length that the first digits give.
+    /// Digits of `LongHash`, cut to a length that the first digits give.
     Varied {
         start: u64,
         rest: u64,
@@ -39,7 +39,7 @@ enum Form {
 }
 
 impl KeyWriter {
-    /// Hash keys belong to the dataset of this number; decimal ones are the same for all.
+    /// Makes the writer of a dataset's keys. Hash keys differ between datasets; decimal ones are the same for all.
     ///
     /// # Errors
     /// [`PlanError::Count`] if the length is not 8 to 250 bytes.
@@ -64,22 +64,22 @@ impl KeyWriter {
         Ok(KeyWriter { length, capacity, form })
     }
 
-    /// How many records such keys can name: 10^length or 16^length, at most 2^64 - 1 for decimal
+    /// Returns the number of records that such keys can name: 10^length or 16^length, at most 2^64 - 1 for decimal
     /// keys and 2^63 for hash keys.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// Bytes of a key; of the longest one where they vary.
+    /// Returns the bytes of a key; of the longest one where they vary.
     #[must_use]
     #[inline]
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// The record of an absent key: the n-th of the upper half of the numbers that keys can name.
-    /// A workload with absent keys leaves that half free.
+    /// Returns the record of an absent key: the n-th of the upper half of the numbers that keys can name. A workload
+    /// with absent keys leaves that half free.
     #[inline]
     #[must_use]
     pub fn absent(&self, n: u64) -> u64 {
@@ -112,14 +112,14 @@ impl KeyWriter {
         }
     }
 
-    /// Length of the varied key that begins with the digits of `first`.
+    /// Returns the length of the varied key that begins with the digits of `first`.
     #[inline]
     fn varied_length(&self, first: u64) -> usize {
         // Other bits than those that tell the records' neighbours apart.
         WORD + (mix64(first) % (self.length - WORD + 1) as u64) as usize
     }
 
-    /// The record of which `key` is the key, if it is one of this dataset's.
+    /// Returns the record of which `key` is the key; `None` if it is no key of this dataset.
     #[must_use]
     #[inline]
     pub fn parse(&self, key: &[u8]) -> Option<u64> {
@@ -147,8 +147,8 @@ impl KeyWriter {
     }
 }
 
-/// Eight digits a time from the end on, for as long as there are any but zeros; of a number too long
-/// for `key` the upper digits are lost.
+/// Writes eight digits at a time from the end on, for as long as there are any but zeros; the upper digits of a
+/// number too long for `key` are lost.
 #[inline]
 fn write_decimal(record: u64, key: &mut [u8]) {
     let (mut end, mut left) = (key.len(), record);
@@ -164,9 +164,8 @@ fn write_decimal(record: u64, key: &mut [u8]) {
     }
 }
 
-/// The decimal digits of a number below 10^8. Splits it in halves, fourths and eighths, each in
-/// its own lane of a word; 10,486 / 2^20 and 103 / 2^10 stand for 1 / 100 and 1 / 10 (exact for
-/// the values that a lane can have).
+/// Returns the decimal digits of a number below 10^8. Splits it in halves, fourths and eighths, each in its own lane
+/// of a word; 10,486 / 2^20 and 103 / 2^10 stand for 1 / 100 and 1 / 10 (exact for the values that a lane can have).
 #[inline]
 fn eight_digits(number: u32) -> [u8; EIGHT] {
     let halves = u64::from(number / 10_000) | (u64::from(number % 10_000) << 32);
@@ -187,7 +186,7 @@ fn parse_decimal(key: &[u8]) -> Option<u64> {
     })
 }
 
-/// `key` is at least 16 bytes long.
+/// Writes the word `first` and the words made from it; `key` is at least 16 bytes long.
 #[inline]
 fn write_words(first: u64, rest: u64, key: &mut [u8]) {
     let Some((digits, others)) = key.split_first_chunk_mut() else { return };
@@ -210,15 +209,15 @@ fn write_further_words(first: u64, rest: u64, key: &mut [u8]) {
     }
 }
 
-/// The n-th word after the first.
+/// Returns the n-th word after the first.
 #[inline]
 fn further_word(first: u64, rest: u64, n: u64) -> u64 {
     mix64(first ^ rest.wrapping_add(n.wrapping_mul(GOLDEN)))
 }
 
-/// The 16 hexadecimal digits of a word, the highest first: its nibbles in a byte each, to which '0'
-/// is added, or what leads to 'a' for those from 10 on. Part of what each operation costs: vectors,
-/// which every x86-64 processor has, take a third of the instructions.
+/// Returns the 16 hexadecimal digits of a word, the highest first: its nibbles in a byte each, to which '0' is added,
+/// or for those from 10 on the distance to 'a'. It is a part of the cost of each operation: vectors, which every
+/// x86-64 processor has, take a third of the instructions.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn word_digits(word: u64) -> [u8; WORD] {
@@ -244,7 +243,7 @@ fn word_digits(word: u64) -> [u8; WORD] {
     digits
 }
 
-/// The 16 hexadecimal digits of a word, the highest first.
+/// Returns the 16 hexadecimal digits of a word, the highest first.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn word_digits(word: u64) -> [u8; WORD] {
@@ -252,7 +251,7 @@ fn word_digits(word: u64) -> [u8; WORD] {
     std::array::from_fn(|place| b"0123456789abcdef"[nibble(place)])
 }
 
-/// At most 16 lower-case digits.
+/// Parses at most 16 lower-case hexadecimal digits.
 #[inline]
 fn parse_hexadecimal(digits: &[u8]) -> Option<u64> {
     digits.iter().try_fold(0, |number, &digit| {

@@ -1,5 +1,5 @@
-//! Which records a pass goes to: one bit for each record, set by any number of threads, and the set
-//! records in order once nobody sets any more. However many there are, none is left out.
+//! Marks on the records that a pass goes to: one bit for each record, set by any number of threads, and the marked
+//! records in order once no thread sets marks any more. However many there are, none is left out.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,33 +12,33 @@ const CHUNK: usize = 4096;
 
 type Chunk = OnceLock<Box<[AtomicU64]>>;
 
-/// One bit for each of the records 0..n. Memory is taken for what is marked, not for what could be.
+/// One bit for each of the records 0..n. Memory is taken for chunks with a mark only.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
     chunks: Box<[Chunk]>,
-    /// Words in all.
+    /// Number of words that the records need.
     words: u64,
 }
 
 impl Marks {
-    /// No record of 0..`records` is marked.
+    /// Makes marks for the records 0..`records`, none of which is marked.
     pub(crate) fn new(records: u64) -> Marks {
         let words = records.div_ceil(BITS);
         let chunks = words.div_ceil(CHUNK as u64);
         Marks { chunks: (0..chunks).map(|_| Chunk::new()).collect(), words }
     }
 
-    /// The same records are marked.
+    /// Returns a copy with the same records marked.
     pub(crate) fn copy(&self) -> Marks {
         self.without(&Marks::default())
     }
 
-    /// None of as many records is marked.
+    /// Returns marks for as many records, none of which is marked.
     pub(crate) fn none_of_these(&self) -> Marks {
         Marks::new(self.words * BITS)
     }
 
-    /// Marked are the records that are here and are not in `others`.
+    /// Returns marks on the records that are marked here and not in `others`.
     #[inline]
     pub(crate) fn without(&self, others: &Marks) -> Marks {
         let left = self.none_of_these();
@@ -60,34 +60,34 @@ impl Marks {
         }
     }
 
-    /// Whether the record is marked.
+    /// Returns true if the record is marked.
     #[inline]
     pub(crate) fn has(&self, record: u64) -> bool {
         let word = self.word(record / BITS);
         word.is_some_and(|word| word.load(Ordering::Relaxed) >> (record % BITS) & 1 == 1)
     }
 
-    /// How many are marked.
+    /// Returns the number of marked records.
     #[inline]
     pub(crate) fn count(&self) -> u64 {
         self.set_words().map(|(_, word)| u64::from(word.count_ones())).sum()
     }
 
-    /// The marked records, in order.
+    /// Iterates over the marked records, in order.
     pub(crate) fn records(&self) -> impl Iterator<Item = u64> + '_ {
         self.set_words().flat_map(|(at, word)| {
             (0..BITS).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * BITS + bit)
         })
     }
 
-    /// The word at a place, if anything near it was ever marked.
+    /// Returns the word at a place; `None` if no record of its chunk was ever marked.
     #[inline]
     fn word(&self, at: u64) -> Option<&AtomicU64> {
         let chunk = usize::try_from(at / CHUNK as u64).ok()?;
         self.chunks.get(chunk)?.get()?.get((at % CHUNK as u64) as usize)
     }
 
-    /// The word at a place within, made if need be.
+    /// Returns the word at a place, which must be below the number of words; makes its chunk if need be.
     #[inline]
     fn made(&self, at: u64) -> &AtomicU64 {
         let chunk = &self.chunks[(at / CHUNK as u64) as usize];
@@ -95,7 +95,7 @@ impl Marks {
         &words[(at % CHUNK as u64) as usize]
     }
 
-    /// Words with a mark, each with its place, in order.
+    /// Iterates over the words with a mark, each with its place, in order.
     fn set_words(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let made = (0..).step_by(CHUNK).zip(&self.chunks);
         let made = made.filter_map(|(first, chunk)| Some((first, chunk.get()?)));
@@ -116,7 +116,7 @@ pub(crate) struct Marked {
 
 #[derive(Debug)]
 struct Block {
-    /// How many are marked before it.
+    /// Number of records that are marked before it.
     before: u64,
     /// Its number among all blocks.
     number: u64,
@@ -124,7 +124,7 @@ struct Block {
 }
 
 impl Marked {
-    /// Those that are marked now.
+    /// Takes the records that are marked now.
     pub(crate) fn of(marks: &Marks) -> Marked {
         let mut marked = Marked::default();
         for (at, word) in marks.set_words() {
@@ -141,13 +141,13 @@ impl Marked {
         marked
     }
 
-    /// How many there are.
+    /// Returns the number of records.
     #[inline]
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// The n-th of them, counted around the end; `None` if there is none.
+    /// Returns the n-th of them, counted around the end; `None` if there is none.
     pub(super) fn nth(&self, n: u64) -> Option<u64> {
         let n = n.checked_rem(self.count)?;
         let at = self.blocks.partition_point(|block| block.before <= n) - 1;

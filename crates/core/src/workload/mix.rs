@@ -1,9 +1,9 @@
-//! What kind of operation each id is. Kinds are exact within each block of 1,000 ids, so that the
-//! number of records inserted before an id is known at once.
+//! The kind of operation that belongs to each id. Kinds are exact within each block of 1,000 ids, so that the number
+//! of records inserted before an id is known at once.
 //!
-//! A few shuffles of the block are made when the workload is built. Each block takes one of them
-//! from a place of its own on, both drawn from the seed: kinds can be asked for in any order of ids,
-//! and of neighbours each costs one look into a table.
+//! A few shuffles of the block are made when the workload is built. Each block takes one of them from a place of its
+//! own on, both drawn from the seed: kinds can be asked for in any order of ids, and for neighbouring ids each costs
+//! one look into a table.
 
 use super::invalid::PlanError;
 use super::plan::{Kind, Mix};
@@ -14,7 +14,7 @@ const BLOCK: u64 = 1000;
 /// Shuffles made; with 1,000 places to begin at, that makes 16,000 different blocks.
 const SHUFFLES: u64 = 16;
 
-/// Tells kinds and counts inserts.
+/// Gives ids their kinds and counts inserts.
 #[derive(Debug)]
 pub struct Mixer {
     sequence: Sequence,
@@ -36,7 +36,7 @@ enum Sequence {
 }
 
 impl Mixer {
-    /// `batch` is the number of records that an insert-batch makes, at most 65,536.
+    /// Compiles `mix`; `batch` is the number of records that an insert-batch makes, at most 65,536.
     ///
     /// # Errors
     /// [`PlanError::MixSum`] or [`PlanError::MixTwice`].
@@ -58,7 +58,7 @@ impl Mixer {
         Ok(Mixer { sequence, batch })
     }
 
-    /// The kind of the n-th operation. What `cursor` keeps only saves time.
+    /// Returns the kind of the n-th operation. `cursor` only saves time.
     #[inline]
     #[must_use]
     pub fn kind(&self, n: u64, cursor: &mut MixCursor) -> Kind {
@@ -68,7 +68,7 @@ impl Mixer {
         }
     }
 
-    /// Some operations go to several records that exist.
+    /// Returns true if some operations go to several records that exist.
     #[must_use]
     pub fn has_batches(&self) -> bool {
         let batched = |kind: &Kind| matches!(kind, Kind::GetBatch | Kind::PutBatch);
@@ -78,7 +78,7 @@ impl Mixer {
         }
     }
 
-    /// How many records the operations before the n-th insert.
+    /// Returns the number of records that the operations before the n-th insert.
     #[inline]
     #[must_use]
     pub fn inserted_before(&self, n: u64) -> u64 {
@@ -142,19 +142,19 @@ impl MixCursor {
     }
 }
 
-/// Where in the shuffles the operations of a block find themselves.
+/// Place of a block's operations in the shuffles.
 #[derive(Debug)]
 struct Block {
     /// Its first operation.
     start: u64,
-    /// Where its shuffle begins.
+    /// Position of its shuffle's begin in the table.
     shuffle: u64,
-    /// Which place of the shuffle it begins with; it goes around the shuffle's end.
+    /// Place in the shuffle at which it begins; it goes around the shuffle's end.
     turn: u64,
 }
 
 impl Block {
-    /// The block of the n-th operation.
+    /// Returns the block of the n-th operation.
     fn of(n: u64, seed: u64) -> Block {
         let number = n / BLOCK;
         let drawn = Random::new(seed, number).next_u64();
@@ -168,7 +168,7 @@ impl Block {
         n.checked_sub(self.start).is_some_and(|place| place < BLOCK)
     }
 
-    /// The place of an operation that it holds.
+    /// Returns the position in the table of an operation that it holds.
     #[inline]
     fn place(&self, n: u64) -> usize {
         let place = self.turn + (n - self.start);

@@ -1,5 +1,5 @@
-//! What is asked of a store: keys, distributions, values, operation mixes. Everything here is a
-//! pure function of (seed, operation id), so that a run can be repeated and traced.
+//! The operations that are asked of a store: keys, distributions, values, operation mixes. Everything here is a pure
+//! function of (seed, operation id), so that a run can be repeated and traced.
 
 mod batch;
 mod curve;

@@ -1,5 +1,4 @@
-//! The whole operation that belongs to an id: a group's plan, checked and compiled, and the drawers
-//! that read operations from it.
+//! The operation that belongs to an id: a group's plan, checked and compiled, and the drawers that read operations from it.
 
 use std::sync::Arc;
 
@@ -32,10 +31,10 @@ const BATCHES: u64 = 5;
 const SHUFFLE: u64 = 6;
 const AIM: u64 = 7;
 
-/// What one operation does, save for the version that it writes.
+/// One operation, save for the version that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// What it does.
+    /// Kind of the operation.
     pub kind: Kind,
     /// The record it goes to; of a scan or a batch, the first.
     pub record: u64,
@@ -48,7 +47,8 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// One that only a kind and a record tell apart from others; `size` is what a write would have.
+    /// Makes an operation that differs from others in kind and record only; `size` is the bytes of each field that a
+    /// write has.
     #[inline(always)]
     fn plain(kind: Kind, record: u64, size: u32) -> Operation {
         // No branch on the kind, which a processor would guess wrong half of the time.
@@ -57,7 +57,7 @@ impl Operation {
     }
 }
 
-/// What one group asks for, or one part of it. Immutable; a clone is another handle to the same.
+/// Operations of one group, or of one part of it. Immutable; a clone is another handle to the same operations.
 #[derive(Clone, Debug)]
 pub struct Workload {
     pub(super) compiled: Arc<Compiled>,
@@ -80,9 +80,9 @@ pub(super) struct Compiled {
     batch: u32,
     record_seed: u64,
     batch_seed: u64,
-    /// Which operations go to other records than those chosen.
+    /// Records that operations go to in place of those chosen; `None` if all go to the chosen ones.
     aim: Option<Aim>,
-    /// Nothing but a kind and a record is to be drawn; the bytes of what is written.
+    /// Bytes of each field that is written, if operations differ in kind and record only; else `None`.
     plain: Option<u32>,
 }
 
@@ -96,8 +96,8 @@ enum Aim {
 }
 
 impl Workload {
-    /// Checks the plan of a group and makes it ready to draw from. Which records a scrambled
-    /// distribution makes hot depends on the dataset alone, so that all groups and phases agree.
+    /// Checks the plan of a group and prepares it for draws. The records that a scrambled distribution makes hot
+    /// depend on the dataset alone, so that all groups and phases agree.
     ///
     /// A part of a load writes records of its own only: those of which the number leaves `index`
     /// when divided by `count`. Reads go anywhere. Kinds are exact in each block of 1,000 of the
@@ -155,10 +155,11 @@ impl Workload {
         Ok(workload)
     }
 
-    /// As [`Workload::new`]; every operation about one record, but deletes, goes to one of `marked`, in order.
+    /// Checks and prepares a plan as [`Workload::new`] does; every operation about one record, but deletes, goes to
+    /// one of `marked`, in order.
     ///
     /// # Errors
-    /// As [`Workload::new`].
+    /// The errors of [`Workload::new`].
     pub(crate) fn over(
         plan: &GroupPlan,
         dataset: &Dataset,
@@ -172,7 +173,7 @@ impl Workload {
         Ok(workload)
     }
 
-    /// What the kinds of the mix need.
+    /// Checks that the plan has what the kinds of its mix need.
     fn check_kinds(&self, plan: &GroupPlan) -> Result<(), PlanError> {
         let compiled = &*self.compiled;
         let has = |wanted: fn(Kind) -> bool| {
@@ -192,7 +193,7 @@ impl Workload {
         Ok(())
     }
 
-    /// That keys and dataset have room for all records.
+    /// Checks that keys and dataset have room for all records.
     fn check_room(&self, plan: &GroupPlan, dataset: &Dataset) -> Result<(), PlanError> {
         let named = self.compiled.keys.capacity();
         let absent = plan.mix.parts.iter().any(|&(kind, part)| part > 0 && kind == Kind::GetAbsent);
@@ -212,7 +213,7 @@ impl Workload {
         room("the inserts", self.records_after(plan.requests.unwrap_or(0)))
     }
 
-    /// A reader of operations, one for each worker.
+    /// Makes a reader of operations, one for each worker.
     #[must_use]
     pub fn drawer(&self) -> Drawer {
         let compiled = &self.compiled;
@@ -226,49 +227,49 @@ impl Workload {
         }
     }
 
-    /// Writes and parses this dataset's keys.
+    /// Returns the writer and parser of this dataset's keys.
     #[must_use]
     #[inline]
     pub fn keys(&self) -> &KeyWriter {
         &self.compiled.keys
     }
 
-    /// Fills this group's values.
+    /// Returns the filler of this group's values.
     #[must_use]
     #[inline]
     pub fn filler(&self) -> Filler {
         self.compiled.filler
     }
 
-    /// Bytes of one field.
+    /// Returns the sizes of one field, bytes.
     #[must_use]
     #[inline]
     pub fn value_sizes(&self) -> &Sizes {
         &self.compiled.sizes
     }
 
-    /// How many records the operations before `id` insert (of this part, if it is one).
+    /// Returns the number of records that the operations before `id` insert (of this part, if it is one).
     #[must_use]
     #[inline]
     pub fn inserts_before(&self, id: u64) -> u64 {
         self.compiled.mixer.inserted_before(self.compiled.own_number(id))
     }
 
-    /// The record that the k-th insert makes, from 0; an insert-batch makes `batch` of them.
+    /// Returns the record that the k-th insert makes, from 0; an insert-batch makes `batch` of them.
     #[must_use]
     #[inline]
     pub fn inserted_record(&self, k: u64) -> u64 {
         self.compiled.inserts.record(k)
     }
 
-    /// The k of [`Workload::inserted_record`], if this group (and part) can insert `record`.
+    /// Returns the k of [`Workload::inserted_record`] if this group (and part) can insert `record`; else `None`.
     #[must_use]
     #[inline]
     pub fn inserted_by(&self, record: u64) -> Option<u64> {
         self.compiled.inserts.number_of(record)
     }
 
-    /// One past the highest record that the operations before `id` insert; 0 if they insert none.
+    /// Returns one more than the highest record that the operations before `id` insert; 0 if they insert none.
     #[must_use]
     #[inline]
     pub fn records_after(&self, id: u64) -> u64 {
@@ -283,7 +284,8 @@ impl Workload {
 }
 
 impl Aim {
-    /// The record that operation `id` is aimed at, the part's own one of this number.
+    /// Returns the record that operation `id` is aimed at, if it is; `number` is its number among the part's own
+    /// operations.
     #[inline]
     fn record(&self, id: u64, number: u64) -> Option<u64> {
         match self {
@@ -294,13 +296,13 @@ impl Aim {
 }
 
 impl Compiled {
-    /// How many of the part's own ids come before `id`.
+    /// Returns the number of the part's own ids that come before `id`.
     #[inline]
     fn own_number(&self, id: u64) -> u64 {
         if self.part.count == 1 { id } else { id / u64::from(self.part.count) }
     }
 
-    /// Records that an operation of this kind may go to when `inserted` have been inserted.
+    /// Returns the records that an operation of this kind may go to when `inserted` have been inserted.
     #[inline]
     pub(super) fn reach(&self, kind: Kind, inserted: u64) -> Reach {
         let inserted = if self.chooser.follows_inserts() { inserted } else { 0 };
@@ -308,7 +310,7 @@ impl Compiled {
         Reach::new(self.records, inserted, self.inserts, part)
     }
 
-    /// The record of a choice; operations that write go to the part's own.
+    /// Returns the record of a choice; operations that write go to the part's own.
     #[inline]
     fn record_at(&self, choice: u64, kind: Kind) -> u64 {
         if choice >= self.records && self.chooser.follows_inserts() {
@@ -323,7 +325,7 @@ impl Compiled {
     }
 }
 
-/// The bytes of what operations write, if they differ in their kinds and records only.
+/// Returns the bytes of each field that operations write, if they differ in their kinds and records only.
 #[inline]
 fn plain(plan: &GroupPlan) -> Option<u32> {
     let of_one =
@@ -337,18 +339,18 @@ fn plain(plan: &GroupPlan) -> Option<u32> {
     }
 }
 
-/// Writes records that were there before.
+/// Returns true if this kind writes records that were there before.
 fn writes_known(kind: Kind) -> bool {
     !kind.read_only() && !kind.inserts()
 }
 
-/// Goes to one record that was there before, whichever it is.
+/// Returns true if this kind goes to one record that was there before, whichever it is.
 fn can_be_aimed(kind: Kind) -> bool {
     matches!(kind, Kind::Get | Kind::Update | Kind::PutGet | Kind::ReadModifyWrite)
 }
 
-/// Reads operations from a [`Workload`]. What it keeps between draws only saves time: an id gives
-/// the same operation from any drawer in any order.
+/// Reader of operations from a [`Workload`]. Its state only saves time: an id gives the same operation from any
+/// drawer in any order.
 #[derive(Debug)]
 pub struct Drawer {
     workload: Workload,
@@ -360,7 +362,7 @@ pub struct Drawer {
 }
 
 impl Drawer {
-    /// The operation of this id. Parts draw their own ids: `index`, `index + count`, and so on.
+    /// Returns the operation of this id. Parts draw their own ids: `index`, `index + count`, and so on.
     ///
     /// - Under `latest` and most of YCSB's laws, choices reach over the records that exist when the
     ///   phase begins and those inserted before `id` by this group (by this part of it); all other
@@ -431,8 +433,9 @@ impl Drawer {
         operation
     }
 
-    /// The operation of this id, if it goes to a record that `ownership` has; of a batch, if one of its records does.
-    /// Owners pass over most ids, so what decides that is drawn first. Where there are owners, there are no parts.
+    /// Returns the operation of this id, if it goes to a record that `ownership` has; an operation on a batch, if it
+    /// goes to one such record at least. Owners pass over most ids, so the record is drawn first. Where there are
+    /// owners, there are no parts.
     #[inline(always)]
     pub fn draw_own(&mut self, id: u64, ownership: &Ownership) -> Option<Operation> {
         let compiled = &*self.workload.compiled;
@@ -448,8 +451,8 @@ impl Drawer {
         self.draw_any_own(id, ownership)
     }
 
-    /// As [`Drawer::draw_own`], of what differs in more than kind and record. Apart from it, for there the few steps
-    /// of the others are to stay in registers.
+    /// Draws as [`Drawer::draw_own`] does, for operations that differ in more than kind and record. It is a function
+    /// of its own so that the few steps for the other operations stay in registers.
     #[cold]
     #[inline]
     fn draw_any_own(&mut self, id: u64, ownership: &Ownership) -> Option<Operation> {
@@ -463,8 +466,8 @@ impl Drawer {
         own.then_some(operation)
     }
 
-    /// The operation of this id, if it reads and `reads` are wanted, or if it writes to a record that `ownership` has
-    /// and `writes` are.
+    /// Returns the operation of this id if it reads and `reads` are wanted, or if it writes to a record that
+    /// `ownership` has and `writes` are wanted.
     #[inline]
     pub fn draw_dealt(
         &mut self,
@@ -481,9 +484,9 @@ impl Drawer {
         }
     }
 
-    /// The i-th record of a batch, which is `operation`, drawn for `id`: `i` below its count. The
-    /// records of a batch differ from each other as long as there are enough of them. For any
-    /// other operation it is the operation's record.
+    /// Returns the i-th record of a batch, which is `operation`, drawn for `id`: `i` below its count. The records of
+    /// a batch differ from each other as long as there are enough of them. For any other operation it is the
+    /// operation's record.
     #[inline]
     pub fn batch_record(&mut self, id: u64, operation: &Operation, i: u32) -> u64 {
         match operation.kind {

@@ -1,10 +1,10 @@
-//! Whose a record is, where several processes carry one load together: each draws every operation, and
-//! carries out those whose record is its own. Of each block of as many records as there are processes each
-//! process owns one, and a hash of the block's number says which. So all own equally many, no stride of
-//! record numbers favours one of them, and the numbers of the own blocks number the own records without gaps.
+//! The owners of records, where several processes carry one load together: each draws every operation, and carries
+//! out those on records of its own. Each process owns one record of every block of as many records as there are
+//! processes; a hash of the block's number says which. So all own equally many, no stride of record numbers favours
+//! one of them, and the numbers of the blocks number the own records without gaps.
 //!
-//! Where a process was lost the others take its records over: of each of its blocks a hash says who. The records that
-//! each had before stay its own, so that what it knows of them stays of use.
+//! When a process was lost the others take over its records: a hash gives each of its blocks to one of them. The
+//! records that a process had before stay its own, so that its ledger stays of use.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::ground::random::mix64;
 /// A process that was lost, whose records the others have taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostOwner {
-    /// Number of the process, from 0.
+    /// Number of the process, zero-based.
     pub index: u32,
-    /// Session of the writes to its records from then on: what it wrote itself is of an earlier one.
+    /// Session of the writes to its records from then on: its own writes have an earlier one.
     pub session: u32,
 }
 
@@ -26,18 +26,19 @@ pub struct LostOwner {
 pub struct Ownership {
     index: u32,
     count: u32,
-    /// Processes that were lost, if any were. Each process is told of that by itself.
+    /// Processes that were lost; `None` if none was. They are not sent with the ownership: each process learns of a
+    /// loss separately.
     #[serde(skip)]
     lost: Option<Arc<Lost>>,
 }
 
-/// Processes that were lost, in order, and who has their records.
+/// Processes that were lost, in order, and the new owners of their records.
 #[derive(Debug, PartialEq, Eq)]
 struct Lost {
-    /// Blocks of records that there are at most.
+    /// Most blocks of records that there can be.
     blocks: u64,
     owners: Vec<LostOwner>,
-    /// Those that were left after each loss.
+    /// Processes that were left after each loss.
     heirs: Vec<Vec<u32>>,
 }
 
@@ -52,7 +53,8 @@ impl Lost {
         Lost { blocks, owners: owners.to_vec(), heirs }
     }
 
-    /// Owner of the record at `place` of a block, and the last loss that gave it the record.
+    /// Returns the owner of the record at `place` of a block, and the last loss that gave it the record; `None` if no
+    /// loss did.
     fn owner(&self, place: u32, block: u64) -> (u32, Option<&LostOwner>) {
         let (mut owner, mut by) = (place, None);
         for ((number, lost), heirs) in (0_u64..).zip(&self.owners).zip(&self.heirs) {
@@ -67,37 +69,38 @@ impl Lost {
 }
 
 impl Ownership {
-    /// One process owns all records.
+    /// Ownership of all records by one process.
     pub const ALL: Ownership = Ownership { index: 0, count: 1, lost: None };
 
-    /// The records of process `index`, from 0, of `count`.
+    /// Makes the ownership of process `index`, from 0, of `count`.
     #[must_use]
     pub fn new(index: u32, count: u32) -> Ownership {
         Ownership { index, count, lost: None }
     }
 
-    /// The same process, where all of `lost` were lost, in this order, of a load of `records` records at most.
+    /// Returns the ownership of the same process after all of `lost` were lost, in this order, in a load of `records`
+    /// records at most.
     #[must_use]
     pub fn after(&self, lost: &[LostOwner], records: u64) -> Ownership {
         let lost = (!lost.is_empty()).then(|| Lost::new(lost, self.slots(records), self.count));
         Ownership { lost: lost.map(Arc::new), ..*self }
     }
 
-    /// Number of the process, from 0.
+    /// Returns the number of the process, from 0.
     #[inline]
     #[must_use]
     pub fn index(&self) -> u32 {
         self.index
     }
 
-    /// Number of processes, those that were lost included.
+    /// Returns the number of processes, with those that were lost.
     #[inline]
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Share of all records that it owns, about.
+    /// Returns the approximate share of all records that it owns.
     #[inline]
     #[must_use]
     pub fn share(&self) -> f64 {
@@ -105,14 +108,14 @@ impl Ownership {
         1.0 / f64::from(self.count.saturating_sub(lost).max(1))
     }
 
-    /// One process owns all records.
+    /// Returns true if one process owns all records.
     #[inline]
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.count <= 1
     }
 
-    /// Returns true if `record` is this process's.
+    /// Returns true if this process owns `record`.
     #[inline]
     #[must_use]
     pub fn owns(&self, record: u64) -> bool {
@@ -123,7 +126,7 @@ impl Ownership {
         place == u64::from(self.index) || self.lost.is_some() && self.has_taken(record)
     }
 
-    /// Number of the process that owned `record` before any was lost.
+    /// Returns the number of the process that owned `record` before any was lost.
     #[inline]
     #[must_use]
     pub fn owner(&self, record: u64) -> u32 {
@@ -136,7 +139,7 @@ impl Ownership {
         self.lost.is_some()
     }
 
-    /// Which record of its block `record` is, turned by the block's hash: the number of its first owner.
+    /// Returns the place of `record` in its block, turned by the block's hash: the number of its first owner.
     #[inline]
     fn place(&self, record: u64) -> u64 {
         let count = u64::from(self.count);
@@ -154,7 +157,7 @@ impl Ownership {
         place != self.index && owner() == self.index
     }
 
-    /// Session of the writes to `record`, of a run whose own session is `session`.
+    /// Returns the session of the writes to `record`, in a run whose own session is `session`.
     #[inline]
     #[must_use]
     pub fn session(&self, record: u64, session: u32) -> u32 {
@@ -168,8 +171,8 @@ impl Ownership {
         by.map_or(session, |lost| lost.session)
     }
 
-    /// Number of an own record among all own ones, from 0 and without gaps. Those that were taken over come behind
-    /// [`Ownership::slots`], with gaps.
+    /// Returns the number of an own record among all own ones, from 0 and without gaps. Records that were taken over
+    /// come behind [`Ownership::slots`], with gaps.
     #[inline]
     #[must_use]
     pub fn slot(&self, record: u64) -> u64 {
@@ -191,7 +194,7 @@ impl Ownership {
         }
     }
 
-    /// The own record of this number: the inverse of [`Ownership::slot`], but for those that were taken over.
+    /// Returns the own record of this number: the inverse of [`Ownership::slot`], but not for records that were taken over.
     #[must_use]
     #[inline]
     pub fn record(&self, slot: u64) -> u64 {
@@ -203,20 +206,20 @@ impl Ownership {
         slot.saturating_mul(count).saturating_add(place)
     }
 
-    /// Slots that the own ones of the records 0..`records` need, those that were taken over left out.
+    /// Returns the number of slots that the own ones of the records 0..`records` need, without those that were taken over.
     #[must_use]
     #[inline]
     pub fn slots(&self, records: u64) -> u64 {
         records.div_ceil(u64::from(self.count.max(1)))
     }
 
-    /// Slots that the records 0..`records` need, however many other processes are lost.
+    /// Returns the number of slots that the records 0..`records` need, however many other processes are lost.
     #[must_use]
     pub fn slots_of_all(&self, records: u64) -> u64 {
         self.slots(records).saturating_mul(u64::from(self.count.max(1)))
     }
 
-    /// The own ones of the records 0..`records`, in order, those that were taken over left out.
+    /// Iterates over the own ones of the records 0..`records`, in order, without those that were taken over.
     #[inline]
     pub fn own(&self, records: u64) -> impl Iterator<Item = u64> {
         let own = Ownership { lost: None, ..*self };
@@ -225,7 +228,7 @@ impl Ownership {
     }
 }
 
-/// By how much the owners of a block's records are turned, below `count`.
+/// Returns the number of places by which the owners of a block's records are turned, below `count`.
 #[inline]
 fn turn(block: u64, count: u32) -> u64 {
     ((u128::from(mix64(block)) * u128::from(count)) >> 64) as u64
@@ -254,7 +257,7 @@ mod tests {
         }
     }
 
-    /// Groups that insert take every n-th record each.
+    /// Each of n inserting groups takes every n-th record.
     #[test]
     fn no_stride_of_records_falls_to_one_owner() {
         for count in [2_u32, 3, 4, 8] {
@@ -268,8 +271,8 @@ mod tests {
         }
     }
 
-    /// Of every block somebody has each record, whoever was lost and in whichever order; what one had before it keeps, in
-    /// the same slot.
+    /// Every record of every block has one owner, whichever processes were lost and in whichever order; a process
+    /// keeps what it had before in the same slot.
     #[test]
     fn the_records_of_the_lost_go_to_those_that_are_left_and_nobody_loses_his_own() {
         const RECORDS: u64 = 6_000;
@@ -318,7 +321,7 @@ mod tests {
         }
     }
 
-    /// Hot keys are neighbours: where one is lost, they are not all dealt to the same one.
+    /// Hot keys are neighbours: when their owner is lost, they are not all given to the same process.
     #[test]
     fn no_run_of_records_of_the_lost_falls_to_one_owner() {
         let lost = [LostOwner { index: 0, session: 1 }];

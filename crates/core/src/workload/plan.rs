@@ -1,4 +1,4 @@
-//! What a phase asks of a store, as plain data: the end of parsing and the start of the load.
+//! The plan of a phase, as plain data: the end of parsing and the start of the load.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::curve::Curve;
 use super::fault::FaultPlan;
 
-/// What an operation does.
+/// Kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -51,7 +51,7 @@ impl Kind {
         Kind::InsertBatch,
     ];
 
-    /// The word used in suites, results and on the terminal.
+    /// Returns the word used in suites, results and on the terminal.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -69,21 +69,21 @@ impl Kind {
         }
     }
 
-    /// Makes new records.
+    /// Returns true if it makes new records.
     #[must_use]
     #[inline]
     pub fn inserts(self) -> bool {
         matches!(self, Kind::Insert | Kind::InsertBatch)
     }
 
-    /// Gets records that are meant to be there: what it does not find is a miss.
+    /// Returns true if it gets records that are meant to be there: a record that it does not find is a miss.
     #[inline]
     #[must_use]
     pub fn gets(self) -> bool {
         matches!(self, Kind::Get | Kind::PutGet | Kind::ReadModifyWrite | Kind::GetBatch)
     }
 
-    /// Only reads.
+    /// Returns true if it only reads.
     #[must_use]
     #[inline]
     pub fn read_only(self) -> bool {
@@ -91,7 +91,7 @@ impl Kind {
     }
 }
 
-/// How keys look. A key is a pure function of the record's number.
+/// Form of keys. A key is a pure function of the record's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeyForm {
@@ -99,25 +99,26 @@ pub enum KeyForm {
     Decimal,
     /// Hexadecimal digits of a one-to-one hash of the record's number.
     Hash,
-    /// As hash; each record's key has a length of its own, from 16 bytes to that of the model.
+    /// Digits of [`KeyForm::Hash`] in keys of varied length: each record's key has one of its own, from 16 bytes to
+    /// that of the model.
     Varied,
 }
 
 /// Form and length of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyModel {
-    /// How keys look.
+    /// Form of the keys.
     pub form: KeyForm,
-    /// Bytes, 8 to 250.
+    /// Length of a key, 8 to 250 bytes; of the longest one where they vary.
     pub length: u16,
 }
 
-/// What all phases of a run share: which records there are and how they are named.
+/// The records that all phases of a run share, and their keys.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dataset {
-    /// Tells this dataset's values from any other's; a pure function of seed, keys and fields.
+    /// Number that tells this dataset's values from any other's; a pure function of seed, keys and fields.
     pub id: u32,
-    /// Tells this run's writes from those of earlier runs over the same dataset.
+    /// Number that tells this run's writes from those of earlier runs over the same dataset.
     pub session: u32,
     /// Form and length of keys.
     pub key: KeyModel,
@@ -127,13 +128,13 @@ pub struct Dataset {
     pub capacity: u64,
 }
 
-/// Which record an operation goes to.
+/// Distribution of operations over records.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Distribution {
-    /// One after the other, again from the first after the last.
+    /// Records one after the other, again from the first after the last.
     Sequential,
-    /// Each record alike.
+    /// Each record with the same probability.
     Uniform,
     /// Record of rank k with weight 1 / k^exponent (Hörmann and Derflinger's rejection-inversion).
     Zipfian {
@@ -161,9 +162,9 @@ pub enum Distribution {
         /// …goes to this first share of the records (YCSB: 0.95 and 0.8571428571).
         share: f64,
     },
-    /// As a generator of YCSB's core draws.
+    /// Draws of a generator of YCSB's core.
     Ycsb {
-        /// Which one.
+        /// Law of the generator.
         law: YcsbLaw,
         /// Records that exist when the phase begins (YCSB's recordcount).
         records: u64,
@@ -199,11 +200,11 @@ pub enum YcsbLaw {
     },
 }
 
-/// How sizes (of values in bytes, of scans in records) are drawn.
+/// Distribution of sizes (of values in bytes, of scans in records).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum SizeModel {
-    /// Always the same.
+    /// One size for all.
     Fixed {
         /// The size.
         size: u32,
@@ -250,7 +251,7 @@ pub enum SizeModel {
 }
 
 impl SizeModel {
-    /// No size that it gives is larger.
+    /// Returns the largest size that it can give.
     #[must_use]
     #[inline]
     pub fn largest(&self) -> u32 {
@@ -267,7 +268,7 @@ impl SizeModel {
     }
 }
 
-/// What values are made of.
+/// Model of the values that are written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValueModel {
     /// Bytes of one field.
@@ -286,7 +287,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// It has a kind of which `test` is true.
+    /// Returns true if it has a kind for which `test` returns true.
     #[must_use]
     #[inline]
     pub fn has(&self, test: impl Fn(Kind) -> bool) -> bool {
@@ -294,11 +295,11 @@ impl Mix {
     }
 }
 
-/// When requests are due.
+/// Times at which requests are due.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Arrival {
-    /// The next request when the last is answered.
+    /// A client sends its next request when the last is answered.
     Closed,
     /// Evenly spaced.
     Constant {
@@ -316,21 +317,21 @@ pub enum Arrival {
         from: f64,
         /// Requests a second at the end.
         to: f64,
-        /// How long the change takes.
+        /// Time that the change takes.
         over: Duration,
     },
     /// A rate that changes in any other way.
     Curve {
-        /// How, for the whole group.
+        /// Rate over time, of the whole group.
         curve: Curve,
-        /// With gaps at random, as of [`Arrival::Poisson`].
+        /// Gaps are random, as those of [`Arrival::Poisson`] are.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         poisson: bool,
     },
 }
 
 impl Arrival {
-    /// Requests at the rate of `curve`, evenly or, if `poisson`, with gaps at random.
+    /// Makes arrivals at the rate of `curve`, evenly or, if `poisson`, with random gaps.
     #[must_use]
     #[inline]
     pub fn at(curve: Curve, poisson: bool) -> Arrival {
@@ -342,21 +343,21 @@ impl Arrival {
         }
     }
 
-    /// Requests have a due time of their own.
+    /// Returns true if each request has a due time.
     #[must_use]
     #[inline]
     pub fn is_open(&self) -> bool {
         !matches!(self, Arrival::Closed)
     }
 
-    /// Due times come at random.
+    /// Returns true if due times are random.
     #[must_use]
     #[inline]
     pub fn is_random(&self) -> bool {
         matches!(self, Arrival::Poisson { .. } | Arrival::Curve { poisson: true, .. })
     }
 
-    /// The rate over time; `None` of closed arrivals, which have none.
+    /// Returns the rate over time; `None` for closed arrivals, which have none.
     #[must_use]
     pub fn curve(&self) -> Option<Curve> {
         Some(match self {
@@ -369,7 +370,7 @@ impl Arrival {
         })
     }
 
-    /// The rate in requests a second, where it is always the same.
+    /// Returns the rate in requests a second if it is constant; else `None`.
     #[must_use]
     pub fn constant_rate(&self) -> Option<f64> {
         match self {
@@ -397,13 +398,13 @@ pub struct GroupPlan {
     pub clients: u32,
     /// Clients that share a connection; divides `clients`.
     pub pipeline: u32,
-    /// What they do.
+    /// Kinds of their operations.
     pub mix: Mix,
-    /// Which records they go to.
+    /// Distribution of their operations over records.
     pub keys: Distribution,
-    /// What they write.
+    /// Values that they write.
     pub values: ValueModel,
-    /// When their requests are due.
+    /// Times at which their requests are due.
     pub arrival: Arrival,
     /// Changes of the rate, in order of operations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -420,7 +421,7 @@ pub struct GroupPlan {
     pub scan_length: SizeModel,
     /// Records in a batch.
     pub batch: u32,
-    /// Stop after this many operations.
+    /// Number of operations after which the group stops; `None` if it is not bounded by count.
     pub requests: Option<u64>,
     /// Records that exist when the phase begins: operations go to 0..records.
     pub records: u64,
@@ -433,9 +434,9 @@ pub struct GroupPlan {
 }
 
 impl GroupPlan {
-    /// Makes `count` parts of a load insert together what one process would. Batches that do not deal out evenly are
-    /// taken apart: a part fills whole batches with records of its own, and with one batch more than another it
-    /// would reach further.
+    /// Makes `count` parts of a load insert together what one process would. Batches that cannot be split evenly
+    /// among the parts are turned into single inserts: a part fills whole batches with records of its own, and with
+    /// one batch more than another it would reach further.
     pub fn in_even_shares(&mut self, count: u32) {
         let mut kinds = self.mix.parts.iter().filter(|(_, part)| *part > 0);
         let batches = kinds.all(|(kind, _)| *kind == Kind::InsertBatch);
@@ -446,8 +447,8 @@ impl GroupPlan {
         }
     }
 
-    /// The plainest group: one client that sends `mix` to `records` that are there, each record alike and
-    /// values of 100 bytes, the next request when the last is answered, until the phase stops it.
+    /// Makes the plainest group: one client that sends `mix` to `records` that are there, uniformly, with values of
+    /// 100 bytes, each request when the last is answered, until the phase stops it.
     #[must_use]
     pub fn plain(name: &str, mix: &[(Kind, u16)], records: u64) -> GroupPlan {
         GroupPlan {
@@ -480,9 +481,9 @@ impl GroupPlan {
 /// Part `index` of `count` of a load that several processes carry together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// From 0.
+    /// Number of the part, zero-based.
     pub index: u32,
-    /// From 1.
+    /// Number of parts, 1 or more.
     pub count: u32,
 }
 
@@ -492,8 +493,8 @@ impl Part {
 }
 
 impl PhasePlan {
-    /// It reads records that earlier phases have made, and looks at what they hold: an answer that
-    /// fails to come is asked for again when it is over.
+    /// Returns true if the phase only reads records that earlier phases have made, and checks what they hold: records
+    /// that were not answered are asked for again when it is over.
     #[must_use]
     pub fn reads_back(&self) -> bool {
         let only_reads =
@@ -502,14 +503,14 @@ impl PhasePlan {
     }
 }
 
-/// [`PhasePlan::expect_hits`] where a suite says nothing.
+/// Value of [`PhasePlan::expect_hits`] where a suite gives none.
 pub const EXPECTED_HITS: f64 = 0.99;
 
 fn expected_hits() -> f64 {
     EXPECTED_HITS
 }
 
-/// Plans that were written before there was a word for it are the same plans.
+/// Returns true if `hits` is the default, which plans leave out: plans from before the key existed are the same plans.
 fn is_expected(hits: &f64) -> bool {
     *hits == EXPECTED_HITS
 }
@@ -521,8 +522,8 @@ pub struct PhasePlan {
     pub index: u16,
     /// Name, unique in the suite.
     pub name: String,
-    /// Of a phase that the suite does not have: the one that it belongs to, whose load it probes or whose writes it reads
-    /// back.
+    /// Name of the phase that this one belongs to, whose load it probes or whose writes it reads back; `None` for a
+    /// phase of the suite itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part_of: Option<String>,
     /// First column of the table, such as `Put`.
@@ -535,29 +536,29 @@ pub struct PhasePlan {
     pub from_empty: bool,
     /// Client groups, from 1.
     pub groups: Vec<GroupPlan>,
-    /// Stop after this long.
+    /// Time after which the phase stops; `None` if it is not bounded by time.
     pub duration: Option<Duration>,
     /// Hard bound: the phase ends here whatever happens.
     pub time_limit: Duration,
-    /// Check what is read.
+    /// Reads are checked.
     pub verify: bool,
-    /// Every record is read back once the phase is over, and what is missing is named.
+    /// Every record is read back once the phase is over, and missing ones are named.
     pub read_back: bool,
-    /// Of a phase that reads back: records from this one on were inserted by the phase before, and which of them
-    /// are lost is counted apart, too.
+    /// First record that the phase before inserted; set for a phase that reads back, which counts lost records from
+    /// this one on apart, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inserted_from: Option<u64>,
-    /// Share of the gets of records that should be there which must find them, where the store may
-    /// forget or is stale for a while.
+    /// Least share of gets that must find their record, among gets of records that should be there, where the store
+    /// may forget or is stale for a while.
     #[serde(default = "expected_hits", skip_serializing_if = "is_expected")]
     pub expect_hits: f64,
-    /// What is done to the testbed meanwhile.
+    /// Faults that are injected into the testbed meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultPlan>,
 }
 
 impl PhasePlan {
-    /// The plainest phase: what `groups` do, checked, for as long as they do it and no longer than
+    /// Makes the plainest phase: `groups` with checked reads, for as long as they have requests and no longer than
     /// `time_limit`.
     #[must_use]
     pub fn plain(

@@ -1,9 +1,9 @@
-//! Which records there are for an operation to go to: those that existed when the phase began and
-//! those that were inserted since, of the whole load or of one part.
+//! The records that an operation may go to: those that existed when the phase began and those that were inserted
+//! since, of the whole load or of one part.
 
 use super::plan::Part;
 
-/// Which records a group (or a part of it) inserts, in order.
+/// Records that a group (or a part of it) inserts, in order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inserts {
     first: u64,
@@ -11,9 +11,9 @@ pub(super) struct Inserts {
 }
 
 impl Inserts {
-    /// The records from `first` on that leave (`first` mod `groups`) × parts + part when divided by
-    /// `groups` × parts: a class for each group and part, in which each record leaves the part's
-    /// index when divided by the number of parts.
+    /// Takes the records from `first` on that leave (`first` mod `groups`) × parts + part when divided by `groups` ×
+    /// parts: a class for each group and part, in which each record leaves the part's index when divided by the
+    /// number of parts.
     #[inline]
     pub fn new(first: u64, groups: u64, part: Part) -> Self {
         let step = groups * u64::from(part.count);
@@ -22,19 +22,19 @@ impl Inserts {
         Inserts { first: first.saturating_add(up), step }
     }
 
-    /// The k-th, from 0.
+    /// Returns the k-th record, from 0.
     #[inline]
     pub fn record(&self, k: u64) -> u64 {
         self.following(self.first, k)
     }
 
-    /// The k-th from `record` on.
+    /// Returns the k-th record from `record` on.
     #[inline]
     pub fn following(&self, record: u64, k: u64) -> u64 {
         record.saturating_add(k.saturating_mul(self.step))
     }
 
-    /// The inverse of [`Inserts::record`].
+    /// Returns the number of `record`: the inverse of [`Inserts::record`]. `None` if it is no record of these inserts.
     #[inline]
     pub fn number_of(&self, record: u64) -> Option<u64> {
         let beyond = record.checked_sub(self.first)?;
@@ -42,7 +42,7 @@ impl Inserts {
     }
 }
 
-/// Records numbered from 0 without gaps ("slots"): those a batch may be filled up from.
+/// Records from which a batch may be filled up, numbered from 0 without gaps ("slots").
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
     /// Slots of records that existed when the phase began.
@@ -53,26 +53,26 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// Those of 0..`records` that are `part`'s, then `inserted` records.
+    /// Takes those of the records 0..`records` that are `part`'s, then `inserted` records.
     #[inline]
     pub fn new(records: u64, inserted: u64, inserts: Inserts, part: Part) -> Self {
         let before = records.saturating_sub(part.index.into()).div_ceil(part.count.into());
         Reach { before, inserted, inserts, part }
     }
 
-    /// Number of slots.
+    /// Returns the number of slots.
     #[inline]
     pub fn count(&self) -> u64 {
         self.before.saturating_add(self.inserted)
     }
 
-    /// Number of slots of inserted records, the last ones.
+    /// Returns the number of slots of inserted records, the last ones.
     #[inline]
     pub fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// The record in a slot, counted around the end; without a slot, the first of the part.
+    /// Returns the record in a slot, counted around the end; without a slot, the first record of the part.
     #[inline]
     pub fn record(&self, slot: u64) -> u64 {
         let slot = slot.checked_rem(self.count()).unwrap_or(0);
@@ -82,7 +82,7 @@ impl Reach {
         slot * u64::from(self.part.count) + u64::from(self.part.index)
     }
 
-    /// The slot of a record that [`Reach::record`] gave.
+    /// Returns the slot of a record that [`Reach::record`] gave.
     #[inline]
     pub fn slot(&self, record: u64) -> u64 {
         let slot = record / u64::from(self.part.count);

@@ -1,16 +1,16 @@
-//! The few records whose whole history is kept, to be checked for linearizability, and which
-//! operations are aimed at them.
+//! The few records whose whole history is kept, to be checked for linearizability, and the operations that are aimed
+//! at them.
 
 use crate::ground::random::mix64;
 
-/// Records whose history is kept, where there are so many.
+/// Number of records whose history is kept, where there are so many.
 pub const SAMPLED_RECORDS: u64 = 16;
 /// Operations of one record that are kept; then its history stops.
 pub const OPERATIONS_KEPT: u32 = 10_000;
 /// One operation in so many is aimed at a sampled record.
 const ONE_IN: u64 = 100;
 
-/// Which of a number of records are sampled: evenly spread over them.
+/// Sample of a number of records, evenly spread over them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampled {
     records: u64,
@@ -18,26 +18,26 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// The sample of the records 0..`records`.
+    /// Makes the sample of the records 0..`records`.
     #[must_use]
     pub fn of(records: u64) -> Sampled {
         Sampled { records, count: records.min(SAMPLED_RECORDS) }
     }
 
-    /// Records in the sample.
+    /// Returns the number of records in the sample.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The i-th record of the sample, from 0.
+    /// Returns the i-th record of the sample, from 0.
     #[must_use]
     #[inline]
     pub fn record(&self, i: u64) -> u64 {
         (u128::from(i) * u128::from(self.records) / u128::from(self.count.max(1))) as u64
     }
 
-    /// Which of the sample `record` is, if it is one of it.
+    /// Returns the number of `record` in the sample, from 0; `None` if it is not sampled.
     #[inline]
     #[must_use]
     pub fn number(&self, record: u64) -> Option<usize> {
@@ -49,8 +49,8 @@ impl Sampled {
         (i < self.count && self.record(i) == record).then_some(i as usize)
     }
 
-    /// The sampled record that operation `id` is aimed at, if it is: exactly one in each 100 ids,
-    /// until each record can have had its 10,000.
+    /// Returns the sampled record that operation `id` is aimed at; `None` if it is aimed at none. Exactly one in each
+    /// 100 ids is, until each record can have had its 10,000.
     #[inline]
     pub(super) fn aim(&self, id: u64, seed: u64) -> Option<u64> {
         let block = id / ONE_IN;

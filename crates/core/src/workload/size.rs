@@ -1,4 +1,4 @@
-//! How large things are: values in bytes, scans in records. A pure function of (seed, id).
+//! Sizes: of values in bytes, of scans in records. A size is a pure function of (seed, id).
 
 use super::invalid::{self, PlanError};
 use super::java_random::{JavaCursor, JavaSequence};
@@ -6,7 +6,7 @@ use super::plan::SizeModel;
 use super::ycsb::Gray;
 use crate::ground::random::Random;
 
-/// A [`SizeModel`] made ready to draw from; shared by all drawers.
+/// A [`SizeModel`] prepared for draws; shared by all drawers.
 #[derive(Debug)]
 pub struct Sizes {
     law: Law,
@@ -36,9 +36,9 @@ struct Column {
 }
 
 impl Sizes {
-    /// `what` names the sizes in messages, such as "the value size". The sizes belong to `seed`,
-    /// except those of `java-uniform`, which has its own. `expected` is the number of ids that
-    /// will be asked for, where it is known.
+    /// Prepares `model`. `what` names the sizes in messages, such as "the value size". The sizes depend on `seed`,
+    /// except those of `java-uniform`, which has its own. `expected` is the number of ids that will be asked for,
+    /// where it is known; else 0.
     ///
     /// # Errors
     /// A [`PlanError`] if bounds, weights, median or sigma are out of range.
@@ -83,7 +83,7 @@ impl Sizes {
         Ok(Sizes { law, seed, smallest, largest, mean })
     }
 
-    /// The size that belongs to `id`. `cursor` belongs to the drawer and to this model alone.
+    /// Returns the size that belongs to `id`. `cursor` belongs to the drawer and to this model alone.
     #[inline]
     pub fn size(&self, id: u64, cursor: &mut JavaCursor) -> u32 {
         match &self.law {
@@ -106,21 +106,21 @@ impl Sizes {
         }
     }
 
-    /// No size is below.
+    /// Returns the smallest size.
     #[must_use]
     #[inline]
     pub fn smallest(&self) -> u32 {
         self.smallest
     }
 
-    /// No size is above.
+    /// Returns the largest size.
     #[must_use]
     #[inline]
     pub fn largest(&self) -> u32 {
         self.largest
     }
 
-    /// Mean of the law, to estimate disk and memory with.
+    /// Returns the mean of the law, to estimate disk and memory with.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.mean
@@ -132,22 +132,21 @@ fn in_order(what: &'static str, min: u32, max: u32) -> Result<(), PlanError> {
     if min <= max { Ok(()) } else { Err(PlanError::Order { what, min, max }) }
 }
 
-/// Rounded to a whole size; what lies outside of the bounds is moved to the nearer one, which
-/// keeps the median.
+/// Rounds to a whole size; a size outside of the bounds is moved to the nearer one, which keeps the median.
 #[inline]
 fn cut(size: f64, min: u32, max: u32) -> u32 {
     // The conversion saturates.
     (size.round() as u32).clamp(min, max)
 }
 
-/// A draw from the standard normal law (Box and Muller, 1958).
+/// Draws from the standard normal law (Box and Muller, 1958).
 fn normal(random: &mut Random) -> f64 {
     let radius = (-2.0 * (-random.next_f64()).ln_1p()).sqrt();
     radius * (std::f64::consts::TAU * random.next_f64()).cos()
 }
 
-/// Mean of the sizes cut to their bounds: the sum over 2,000 slices of equal width from -8 to 8
-/// standard deviations.
+/// Returns the mean of the sizes cut to their bounds: the sum over 2,000 slices of equal width from -8 to 8 standard
+/// deviations.
 fn mean_of_log_normal(log_median: f64, sigma: f64, min: u32, max: u32) -> f64 {
     let (mut sum, mut weights) = (0.0, 0.0);
     for slice in 0..2000 {
@@ -160,7 +159,7 @@ fn mean_of_log_normal(log_median: f64, sigma: f64, min: u32, max: u32) -> f64 {
     sum / weights
 }
 
-/// Mean of the ranks: over 10,000 slices of equal share.
+/// Returns the mean of the ranks, over 10,000 slices of equal share.
 fn mean_rank(gray: &Gray) -> f64 {
     let slices = 10_000;
     let ranks = (0..slices).map(|slice| gray.rank_at((f64::from(slice) + 0.5) / f64::from(slices)));

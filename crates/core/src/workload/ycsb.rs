@@ -1,7 +1,6 @@
-//! The generators of YCSB's core (0.17), so that a YCSB file gives the load that YCSB would give. Their
-//! laws are YCSB's down to its constants and its off-by-one; their randomness is kvdyno's, so that an
-//! operation stays a function of seed and id. What is drawn again there until a record exists is drawn
-//! again here.
+//! The generators of YCSB's core (0.17), so that a YCSB file gives the load that YCSB would give. Their laws are
+//! YCSB's down to its constants and its off-by-one; their randomness is kvdyno's, so that an operation stays a
+//! function of seed and id. Where YCSB draws again until a record exists, this does so, too.
 
 use super::invalid::{self, PlanError};
 use super::plan::YcsbLaw;
@@ -14,12 +13,12 @@ const THETA: f64 = 0.99;
 const SCRAMBLED_ITEMS: u64 = 10_000_000_000 + 1;
 /// `ScrambledZipfianGenerator.ZETAN`, of 10^10 items.
 const SCRAMBLED_ZETA: f64 = 26.469_028_201_783_02;
-/// "2 is fudge factor": how many of the expected inserts zipfian keeps room for.
+/// Multiple of the expected inserts that zipfian keeps room for; YCSB's "2 is fudge factor".
 const FUDGE: f64 = 2.0;
 /// Terms of zeta that are summed; the rest is an integral with corrections below the last digit.
 const SUMMED: u64 = 100;
-/// Where so many draws in a row name no record that exists (room for very many inserts, and few
-/// records), the next is folded into those that do. YCSB would draw on.
+/// Most draws in a row that name no record that exists (where there is room for very many inserts, and there are few
+/// records); the next is folded into those that do. YCSB would draw on.
 const MOST_REDRAWS: u32 = 10_000;
 
 /// A law of YCSB's over `records` records and those that are inserted after them.
@@ -61,7 +60,7 @@ impl Law {
         })
     }
 
-    /// A record in 0..`records`, of which there are at least two.
+    /// Returns a record in 0..`records`, of which there are at least two.
     pub(super) fn choose(&mut self, random: &mut Random, records: u64) -> u64 {
         match self {
             Law::Zipfian { gray, room } => {
@@ -100,7 +99,7 @@ impl Law {
         }
     }
 
-    /// Records that were inserted since the phase began are chosen too.
+    /// Returns true if records that were inserted since the phase began are chosen too.
     #[inline]
     pub(super) fn follows_inserts(&self) -> bool {
         !matches!(self, Law::Hotspot { .. })
@@ -121,25 +120,26 @@ impl Gray {
         Gray { items, zeta, eta: eta(items, zeta) }
     }
 
-    /// Over all of `items`.
+    /// Makes a generator over all of `items`.
     #[inline]
     pub(super) fn over(items: u64) -> Self {
         Gray::new(items, zeta(items))
     }
 
-    /// One made for `first` items that has grown to `items`: YCSB keeps `first` in a place of its formula.
+    /// Makes a generator as it is when made for `first` items and grown to `items`: YCSB keeps `first` in one place
+    /// of its formula.
     fn grown(first: u64, items: u64) -> Self {
         let zeta = zeta(items);
         Gray { items, zeta, eta: eta(first, zeta) }
     }
 
-    /// From 0 to items - 1.
+    /// Draws a rank from 0 to items - 1.
     #[inline]
     pub(super) fn rank(&self, random: &mut Random) -> u64 {
         self.rank_at(random.next_f64())
     }
 
-    /// The rank that the number `u` in [0, 1) stands for; ranks rise with it.
+    /// Returns the rank that the number `u` in [0, 1) stands for; ranks rise with it.
     #[inline]
     pub(super) fn rank_at(&self, u: f64) -> u64 {
         let weight = u * self.zeta;
@@ -155,7 +155,7 @@ impl Gray {
     }
 }
 
-/// Weight of the two hottest ranks.
+/// Returns the weight of the two hottest ranks.
 fn two() -> f64 {
     1.0 + 0.5f64.powf(THETA)
 }
@@ -164,8 +164,8 @@ fn eta(items: u64, zeta: f64) -> f64 {
     (1.0 - (2.0 / items as f64).powf(1.0 - THETA)) / (1.0 - two() / zeta)
 }
 
-/// Sum of k^-0.99 over 1..=n, by Euler and Maclaurin: the same whatever was summed before, and at no
-/// cost for the many n that a growing number of records brings.
+/// Returns the sum of k^-0.99 over 1..=n, by Euler and Maclaurin: the same whatever was summed before, and at no cost
+/// for the many n that a growing number of records brings.
 fn zeta(n: u64) -> f64 {
     let term = |k: f64| k.powf(-THETA);
     let sum: f64 = (1..=n.min(SUMMED)).map(|k| term(k as f64)).sum();
@@ -189,7 +189,7 @@ fn fnv(item: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// What `site.ycsb.Utils.fnvhash64` of the core's jar gives.
+    /// Compares with values of `site.ycsb.Utils.fnvhash64` of the core's jar.
     #[test]
     fn items_are_hashed_as_ycsb_does() {
         for (item, hash) in [
@@ -207,7 +207,7 @@ mod tests {
         }
     }
 
-    /// What `ZipfianGenerator.zetastatic` of the core's jar gives, which adds all terms up.
+    /// Compares with values of `ZipfianGenerator.zetastatic` of the core's jar, which adds all terms up.
     #[test]
     fn zeta_is_the_sum() {
         for (n, sum) in [

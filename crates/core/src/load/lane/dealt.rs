@@ -1,6 +1,6 @@
-//! A lane of a load whose operations are dealt (`load/dealing.rs`): it gives out the reads of its own blocks, and of every
-//! block before their end the writes that are its to carry out. Blocks are turned over the lanes of a process for that,
-//! whomever they were dealt to, so each write has one lane.
+//! A lane of a load whose operations are dealt (`load/dealing.rs`): it gives out the reads of its own blocks, and of
+//! every block before their end the writes that are its to carry out. For the writes the lanes of a process take
+//! blocks in turn, whichever lane the reads were dealt to, so each write has one lane.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -11,31 +11,31 @@ use crate::load::dealing::{BLOCK, Claiming, Dealing, LaneName};
 use crate::measure::{Nanos, now};
 use crate::workload::{Drawer, Kind, Operation, Ownership};
 
-/// What such a lane keeps beside what every lane has.
+/// State of a dealt lane beyond that of every lane.
 pub(super) struct Dealt {
     ownership: Ownership,
-    /// Number of the lane in its process, and how many there are.
+    /// Number of the lane among the lanes of its group in this process, and the number of these lanes.
     turn: (u64, u64),
-    /// Its operations write, too.
+    /// Some of its operations write.
     writes: bool,
     place: RefCell<Place>,
     /// Numbers of the operations that the queue has drawn.
     ids: [Cell<u64>; AHEAD],
-    /// How many of them nobody was given yet.
+    /// Number of operations in the queue that have not been given out yet.
     ready: Cell<usize>,
 }
 
-/// Where a lane is.
+/// Position of a lane in the numbers of its group.
 struct Place {
     /// The next number to look at.
     at: u64,
-    /// What was dealt to it last.
+    /// Numbers that were dealt to it last.
     deal: Range<u64>,
     claiming: Claiming,
 }
 
 impl Lane {
-    /// The same lane, of operations that are dealt by `dealing`; it is lane `turn.0` of `turn.1` of its group.
+    /// Returns the same lane for operations that are dealt by `dealing`; it is lane `turn.0` of `turn.1` of its group.
     pub fn of_dealing(
         mut self,
         ownership: Ownership,
@@ -73,7 +73,7 @@ impl Lane {
         self.dealt.is_some() && now() < deadline
     }
 
-    /// The next operation that is dealt to this lane; `None` where none is, now or ever.
+    /// Returns the next operation that is dealt to this lane; `None` where there is none, now or ever.
     #[inline]
     pub(super) fn claim_dealt(&self, dealt: &Dealt, queue: &mut Queue) -> Option<IssuedOperation> {
         dealt.draw_ahead(queue);

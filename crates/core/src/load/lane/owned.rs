@@ -1,5 +1,5 @@
-//! A lane of a load whose records have several owners: of its ids it gives out those whose operation goes to
-//! a record of this process, and passes over the others. A lane without other owners never comes here.
+//! A lane of a load whose records have several owners: of its ids it gives out those whose operation goes to a record
+//! of this process, and passes over the others. A lane without other owners never uses this code.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -11,35 +11,35 @@ use crate::workload::{Drawer, Operation, Ownership};
 
 /// Ids passed over between two looks at the clock.
 const LOOK: u64 = 1_024;
-/// After so many ids in a row of which none is its own, a lane without a bound has nothing to do.
+/// A lane without a bound has nothing to do after so many ids in a row of which none is its own.
 const MOST_PASSED: u64 = 1 << 20;
 
-/// What such a lane keeps beside what every lane has.
+/// State of a lane with other owners beyond that of every lane.
 pub(super) struct Owned {
     ownership: Ownership,
-    /// Ids of the group, if they end.
+    /// Number of ids of the group; `None` if they do not end.
     requests: Option<u64>,
-    /// When the phase ends, as far as that is known.
+    /// Time at which the phase ends, as far as that is known.
     deadline: Box<dyn Fn() -> Nanos>,
     begun: Cell<bool>,
-    /// Id and due time of each operation that the queue has drawn; `None`: there is no further one.
+    /// Id and due time of each operation that the queue has drawn; `None` where there is no further one.
     found: [Cell<Option<(u64, Nanos)>>; AHEAD],
     offered: RefCell<Offered>,
 }
 
-/// What fell due and has been counted.
+/// Operations that fell due and have been counted.
 struct Offered {
-    /// All own operations due before this.
+    /// All own operations due before this time have been counted.
     before: Nanos,
     /// Due times of operations given out since, in order.
     given_out: VecDeque<Nanos>,
-    /// Looks beyond what the queue has drawn, where clients are behind.
+    /// Cursor beyond the operations that the queue has drawn, for when clients are behind.
     dues: Dues,
     drawer: Drawer,
 }
 
 impl Lane {
-    /// The same lane, of the records that are `ownership`'s.
+    /// Returns the same lane for the records that are `ownership`'s.
     #[inline]
     pub fn of_owner(
         mut self,
@@ -68,13 +68,13 @@ impl Lane {
         self
     }
 
-    /// Whether `record` is this process's.
+    /// Returns true if this process owns `record`.
     #[inline]
     pub fn owns(&self, record: u64) -> bool {
         self.owned.as_ref().is_none_or(|owned| owned.ownership.owns(record))
     }
 
-    /// The next own operation; `None` where no other process owns records, for then there is no id left.
+    /// Returns the next own operation; `None` where no other process owns records, since the limit lets no id through then.
     #[inline]
     pub(super) fn claim_own(&self, queue: &mut Queue, deadline: Nanos) -> Option<IssuedOperation> {
         if let Some(dealt) = &self.dealt {
@@ -101,7 +101,7 @@ impl Lane {
 }
 
 impl Owned {
-    /// Whose records the lane is about.
+    /// Returns the ownership of the records that the lane serves.
     pub(super) fn ownership(&self) -> &Ownership {
         &self.ownership
     }
@@ -120,7 +120,8 @@ impl Owned {
         self.found[at].set(self.next_own(dues, drawer, &mut drawn[at]));
     }
 
-    /// Goes on behind the next own operation, which becomes `drawn`; if there is none, to where that is clear. When the phase ends is asked for rarely: an operation beyond its end is given out by nobody.
+    /// Goes on behind the next own operation, and puts that into `drawn`. If there is none, goes on until that is
+    /// clear. The end of the phase is looked up rarely: an operation beyond it is not given out anyway.
     #[inline(always)]
     fn next_own(
         &self,
@@ -152,13 +153,13 @@ impl Owned {
         }
     }
 
-    /// What the queue has drawn and nobody was given, in order.
+    /// Iterates over the operations that the queue has drawn and not given out yet, in order.
     fn waiting<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = (u64, Nanos)> + 'a {
         (0..AHEAD).map_while(move |n| self.found[(queue.at + n) % AHEAD].get())
     }
 
-    /// Passes all ids that are due before `before`, counts the own ones, and notes their ages where these are wanted.
-    /// Beyond what `walk` allows to draw, as large a share is taken to be own as before.
+    /// Passes all ids that are due before `before`, counts the own ones, and notes their ages if `ages` is given.
+    /// Beyond the ids that `walk` allows to draw, the share of own ones is taken to be the same as before.
     fn pass_own(
         &self,
         (dues, drawer): (&mut Dues, &mut Drawer),
@@ -195,7 +196,7 @@ impl Owned {
         own
     }
 
-    /// As [`Lane::offered_before`], of open arrivals.
+    /// Counts own operations that fell due before `end`, as [`Lane::offered_before`] does, for open arrivals.
     #[inline]
     pub fn offered_before(&self, end: Nanos, queue: &Queue, walk: &mut Walk) -> u64 {
         let offered = &mut *self.offered.borrow_mut();
@@ -216,7 +217,7 @@ impl Owned {
         count
     }
 
-    /// As [`Lane::unstarted`].
+    /// Notes the ages of own operations that were never started, as [`Lane::unstarted`] does.
     #[inline]
     pub fn unstarted(&self, ages: &mut Ages, queue: &Queue, walk: &mut Walk) {
         let in_phase = ages.stop.min((self.deadline)());
@@ -227,7 +228,7 @@ impl Owned {
         self.pass_own((&mut dues, drawer), in_phase, walk, Some(ages));
     }
 
-    /// All ids, if none is left; `None` while that is not clear.
+    /// Returns the number of all ids if none is left; `None` while that is not clear.
     #[inline]
     pub fn issued(&self, queue: &Queue) -> Option<u64> {
         let none_left = self.begun.get() && self.waiting(queue).next().is_none();
@@ -236,7 +237,7 @@ impl Owned {
 }
 
 impl Offered {
-    /// An operation is given out. If it is due before what was counted it was counted then.
+    /// Notes an operation that is given out, unless it is due before what has been counted: then it was counted there.
     #[inline]
     fn give_out(&mut self, due: Nanos) {
         if due >= self.before {

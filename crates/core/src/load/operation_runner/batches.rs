@@ -1,5 +1,5 @@
-//! Batches: several records read or written with one wire request. What a batch needs is kept from
-//! one to the next, so that none allocates.
+//! Batches: several records read or written with one wire request. The buffers of a batch are kept from one to the
+//! next, so that none allocates.
 
 use super::{Ended, OperationRunner};
 use crate::store::{Client, Put};
@@ -11,11 +11,11 @@ use super::super::request_clock::RequestClock;
 /// The buffers of a batch.
 #[derive(Default)]
 pub(super) struct Batch {
-    /// As many as the largest batch so far had.
+    /// One entry for each record of the largest batch so far.
     entries: Vec<Entry>,
-    /// Memory only: empty between batches.
+    /// Kept for its memory only: empty between batches.
     keys: Vec<&'static [u8]>,
-    /// Memory only: empty between batches.
+    /// Kept for its memory only: empty between batches.
     puts: Vec<Put<'static>>,
 }
 
@@ -95,8 +95,8 @@ impl<P: RequestClock> OperationRunner<'_, P> {
         self.end_write(ended)
     }
 
-    /// Notes the records of the batch and writes their keys; how many there are. Of a batch whose records have
-    /// several owners each sends its part.
+    /// Notes the records of the batch, writes their keys, and returns their number. Where the records have several
+    /// owners, each process sends the part of its own records.
     #[inline]
     fn name_batch(&mut self, issued: &IssuedOperation) -> usize {
         let count = issued.operation.count;
@@ -118,8 +118,8 @@ impl<P: RequestClock> OperationRunner<'_, P> {
     }
 }
 
-/// An empty list in the memory of `used`, for things that differ from its own in nothing but how
-/// long they may be borrowed: where sizes are equal, the standard library collects in place.
+/// Returns an empty list in the memory of `used`. Its items may differ from those of `used` in nothing but how long
+/// they are borrowed: where sizes are equal, the standard library collects in place.
 fn emptied<T, U>(mut used: Vec<T>) -> Vec<U> {
     used.clear();
     used.into_iter().map(|_| unreachable!("the list is empty")).collect()

@@ -1,5 +1,5 @@
-//! Groups whose rate is a share of what an earlier phase will reach: which ones, and whether that
-//! phase can show it.
+//! Groups whose rate is a share of what an earlier phase will reach. It finds these groups, and checks that the
+//! earlier phase can show its capacity.
 
 use crate::workload::PhasePlan;
 
@@ -9,7 +9,7 @@ use super::super::shares::{Rate, ShareOfCapacity};
 use super::{Builder, is_of};
 
 impl Builder<'_> {
-    /// Notes which of a phase's groups go at a share of what an earlier phase will reach.
+    /// Notes the groups of a phase whose rate is a share of what an earlier phase will reach.
     pub(super) fn note_shares(
         &mut self,
         plan: &PhasePlan,

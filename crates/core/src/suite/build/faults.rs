@@ -1,5 +1,5 @@
-//! Faults whose condition is a count of operations: it has the scale of the phase's own, and the phase can
-//! come to it.
+//! Faults whose condition is a count of operations: the count is scaled with the phase, and the phase must be able to
+//! reach it.
 
 use crate::ground::units::format_count;
 use crate::workload::GroupPlan;
@@ -10,7 +10,7 @@ use super::super::file::PhaseSpec;
 use super::Builder;
 
 impl Builder<'_> {
-    /// The faults of a phase of these groups.
+    /// Returns the faults of a phase with these groups.
     ///
     /// # Errors
     /// [`SuiteError`] if the phase makes fewer operations than a fault waits for.

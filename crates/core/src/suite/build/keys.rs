@@ -1,4 +1,4 @@
-//! Which keys a group asks for, with what only the plan knows: how many operations it will make.
+//! The distribution of a group's keys, with the number of its operations, which only the plan knows.
 
 use crate::workload::{Distribution, YcsbLaw};
 
@@ -6,7 +6,8 @@ use super::super::file::Requests;
 use super::{Builder, Draft};
 
 impl Builder<'_> {
-    /// YCSB makes room for the inserts that the file expects, however long the phase then is.
+    /// Returns the distribution of the group's keys. YCSB makes room for the inserts that the file expects, however
+    /// long the phase then is.
     pub(super) fn keys(&self, draft: &Draft<'_>) -> Distribution {
         let mut keys = draft.settings.keys.unwrap_or(Distribution::Uniform);
         if let Distribution::Ycsb { law: YcsbLaw::Zipfian { operations, .. }, .. } = &mut keys {

@@ -1,18 +1,18 @@
-//! What kinds of operations need, and a mix without those that change which records there are.
+//! Needs of the kinds of operations, and a mix without those kinds that change the set of records.
 
 use crate::workload::{Kind, Mix};
 
-/// The operation goes to a record that exists.
+/// Returns true if operations of this kind go to records that exist.
 pub(super) fn needs_records(kind: Kind) -> bool {
     !kind.inserts() && kind != Kind::GetAbsent
 }
 
-/// The operation brings back what was written.
+/// Returns true if operations of this kind return values that were written.
 pub(super) fn reads_something(kind: Kind) -> bool {
     needs_records(kind) && !matches!(kind, Kind::Update | Kind::Delete | Kind::PutBatch)
 }
 
-/// Takes inserts and deletes out of a mix and makes the rest a whole; false if nothing is left.
+/// Takes inserts and deletes out of a mix and scales the rest to a whole; returns false if nothing is left.
 pub(super) fn quietened(mix: &mut Mix) -> bool {
     mix.parts.retain(|(kind, _)| !kind.inserts() && *kind != Kind::Delete);
     let sum: u32 = mix.parts.iter().map(|(_, part)| u32::from(*part)).sum();

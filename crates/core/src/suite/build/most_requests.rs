@@ -1,16 +1,16 @@
-//! How many requests a phase of a given duration may make at most: the room that is laid out for them.
+//! The most requests that a phase of a given duration may make: the room that is laid out for them.
 
 use std::time::Duration;
 
 use crate::suite::file::MOST;
 use crate::workload::{Arrival, Course};
 
-/// No store makes more records a second: bounds the requests of a phase that inserts for a time.
+/// Records a second that no store exceeds: it bounds the requests of a phase that inserts for a time.
 const MOST_A_SECOND: f64 = 5e6;
-/// The least such bound.
+/// Least bound of the requests of a closed phase.
 const LEAST_BOUND: u64 = 10_000_000;
 
-/// More requests than a phase can make in its duration.
+/// Returns a number of requests that a phase cannot exceed in its duration.
 pub(super) fn most_requests(arrival: &Arrival, duration: Duration) -> u64 {
     let rate = match arrival {
         Arrival::Closed => MOST_A_SECOND,

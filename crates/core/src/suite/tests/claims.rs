@@ -1,4 +1,4 @@
-//! Claims in suite files: what they come to in the plan, and what is said to mistakes.
+//! Claims in suite files: their plans, and the errors about mistakes.
 
 use super::{plan, plan_with};
 use crate::suite::{Overrides, Suite};

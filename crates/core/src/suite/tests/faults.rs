@@ -1,4 +1,4 @@
-//! Faults in suites: what they come to, and what is said of mistakes in them.
+//! Faults in suites: their plans, and the errors about mistakes in them.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn fault(text: &str) -> FaultPlan {
     plan(&suite(text)).phases.remove(0).faults.remove(0)
 }
 
-/// What is done to nodes, to whom, and to how many.
+/// Returns the fault, the selector and the count of a fault of nodes.
 fn to_nodes(text: &str) -> (NodeFault, NodeSelector, Option<u32>) {
     match fault(text).harm {
         Harm::ToNodes { fault, aim, count } => (fault, aim, count),
@@ -73,7 +73,7 @@ fn faults_of_the_network_say_how() {
     assert_eq!(Some(slow), expected.map(NodeFault::Slow));
 }
 
-/// A fault, and what is said of it.
+/// Faults with a mistake, each with its error.
 const MISTAKES: [(&str, &str); 18] = [
     ("do = \"kil\"", "`kil` is not a fault; did you mean `kill`?"),
     ("do = \"restart\"\nrepair = \"1s\"", "after `restart` there is nothing to repair"),
@@ -119,9 +119,9 @@ fn the_page_names_every_fault_and_its_example_works() {
     assert_eq!(faults.len(), 2);
 }
 
-/// Every kind of version 0.1.0, with all that could be said of one.
+/// Every kind of version 0.1.0, with all of its fields.
 const OF_BEFORE: &str = include_str!("faults.toml");
-/// What it came to in plans then.
+/// Its plans in version 0.1.0.
 const PLANNED_BEFORE: &str = include_str!("faults.json");
 
 #[test]
@@ -132,7 +132,7 @@ fn plans_are_what_they_were_and_are_read_back() {
     assert_eq!(serde_json::from_value::<Vec<FaultPlan>>(before).unwrap(), faults);
 }
 
-/// Whatever can be written with a kind of fault says something, and plans keep it.
+/// Every field of a kind of fault makes a difference, and plans keep it.
 #[test]
 fn every_field_of_every_kind_is_kept() {
     let parsed = |text: &str| Suite::parse("s.toml", &suite(text));
@@ -160,7 +160,7 @@ fn every_field_of_every_kind_is_kept() {
     }
 }
 
-/// A change to a plan that was read, and what is said of it.
+/// Changes to a plan that was read are refused, each with its error.
 #[test]
 fn nonsense_in_plans_is_refused() {
     let before: serde_json::Value = serde_json::from_str(PLANNED_BEFORE).unwrap();

@@ -1,4 +1,4 @@
-//! Hostile input: whatever a file says, reading it ends in a suite or in one line.
+//! Hostile input: whatever stands in a file, reading it ends in a suite or in one line.
 
 use crate::suite::{Overrides, QuickForm, Suite, builtins};
 

@@ -1,4 +1,4 @@
-//! docs/SUITES.md says everything that a suite can say, and its examples work.
+//! docs/SUITES.md describes every key of a suite, and its examples work.
 
 use crate::suite::claims::CLAIM_KEYS;
 use crate::suite::faults::fault_keys;

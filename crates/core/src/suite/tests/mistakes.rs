@@ -1,4 +1,4 @@
-//! Mistakes in suites: what is said, and where.
+//! Mistakes in suites: the errors, and their places.
 
 use super::{Overrides, SMALL, mistake, mistake_with, plan_with, set};
 use crate::suite::{QuickForm, Suite};
@@ -13,7 +13,7 @@ fn an_unknown_key_shows_its_line_and_the_nearest_key() {
     assert_eq!(error.excerpt().unwrap(), "2 |   recods = 5\n  |   ^^^^^^");
 }
 
-/// A line at the top, the second of the file, and what is said of it.
+/// Lines at the top, the second of the file, each with its error.
 const TOP: [(&str, &str); 3] = [
     ("records = true", "t.toml:2:11: `records` must be a count such as 10M, not true or false"),
     (
@@ -24,7 +24,7 @@ const TOP: [(&str, &str); 3] = [
     ("records = 0", "t.toml:2:11: `records` must be 1 to 1T, not 0"),
 ];
 
-/// A line of a phase, the ninth of the file, and what is said of it.
+/// Lines of a phase, the ninth of the file, each with its error.
 const PHASE: [(&str, &str); 15] = [
     (
         "duration = \"30 sec\"",

@@ -15,7 +15,7 @@ mod ycsb;
 
 use super::{Overrides, Plan, Suite, SuiteError};
 
-/// The plan of a suite's text without overrides.
+/// Returns the plan of a suite's text without overrides.
 fn plan(text: &str) -> Plan {
     plan_with(text, &Overrides::default())
 }
@@ -25,7 +25,7 @@ fn plan_with(text: &str, overrides: &Overrides) -> Plan {
     plan.unwrap_or_else(|error| panic!("{error}\n{}", error.excerpt().unwrap_or_default()))
 }
 
-/// The error of a suite's text.
+/// Returns the error of a suite's text.
 fn mistake(text: &str) -> SuiteError {
     mistake_with(text, &Overrides::default())
 }

@@ -1,4 +1,4 @@
-//! Any option changes any suite; what cannot be is refused with the key that does it.
+//! Any option changes any suite; an option that cannot apply is refused with the key that does the same.
 
 use super::{Overrides, SMALL, mistake_with, plan_with, set};
 use crate::suite::{Plan, builtins};
@@ -74,7 +74,7 @@ fn a_mix_that_has_nothing_to_warm_up_with_drops_the_warm_up() {
     assert!(error.contains("set warmup = false"), "{error}");
 }
 
-/// What is refused says `--set KEY`, and that key is taken.
+/// Each refusal names `--set KEY`, and that key is taken.
 #[test]
 fn every_built_in_suite_takes_every_option() {
     let options = [

@@ -395,8 +395,8 @@ time-limit = "3s"
     assert_eq!(a.time_limit, Duration::from_secs(24 * 3_600));
 }
 
-/// As one part inserts further than another there is room for more records than one process would make, in each
-/// phase that comes after others that insert.
+/// A plan has room for more records than one process would make, in each phase that comes after others that insert,
+/// because one part inserts further than another.
 #[test]
 fn there_is_room_for_what_parts_insert_beside_other_operations() {
     const INSERTING: &str = r#"

@@ -1,4 +1,4 @@
-//! Files of requirements: docs/WINNOW.md says all that they can hold, and mistakes have a place.
+//! Files of requirements: docs/WINNOW.md describes all of their keys, and errors about mistakes have a place.
 
 use std::time::Duration;
 

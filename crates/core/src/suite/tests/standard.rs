@@ -1,5 +1,4 @@
-//! A standard that changes is none: `standard-1` is what it was on the day that it came out, and its
-//! plan is, too.
+//! A standard must not change: text and plan of `standard-1` are those of the day on which it came out.
 
 use crate::suite::{Overrides, Suite, builtin};
 use crate::workload::{Arrival, Kind, PhasePlan};
@@ -27,7 +26,7 @@ const FROZEN: [(&str, u64); 3] = [
     ("standard-3", 0x0682_e279_3395_b6bf),
 ];
 
-/// What `standard-2` has beside `standard-1` is the cut.
+/// Only the cut of power distinguishes `standard-2` from `standard-1`.
 #[test]
 fn standard_2_is_standard_1_with_a_cut_of_power() {
     let plan = |name: &str| Suite::find(name).unwrap().plan(&Overrides::default()).unwrap();
@@ -39,8 +38,8 @@ fn standard_2_is_standard_1_with_a_cut_of_power() {
     assert_eq!(cut.faults.iter().map(|fault| fault.kind().word).collect::<Vec<_>>(), ["power"]);
 }
 
-/// Beside `standard-1`, `standard-3` has cuts of one node and of all, at loads that differ, and of deletes of records
-/// that were read back.
+/// Beside the phases of `standard-1`, `standard-3` has cuts of one node and of all, at different loads, and of
+/// deletes of records that were read back.
 #[test]
 fn standard_3_is_standard_1_with_cuts_at_several_loads() {
     let plan = |name: &str| Suite::find(name).unwrap().plan(&Overrides::default()).unwrap();

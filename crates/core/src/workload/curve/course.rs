@@ -1,13 +1,13 @@
-//! What follows from a rate that is a function of time: the rate at a time, the requests due by a time, which
-//! is its integral, and when a request is due, which is the inverse of that. Pure functions, in one place:
-//! arrivals, plans, results and the live page ask here.
+//! Calculations with a rate that is a function of time: the rate at a time, the requests due by a time, which is its
+//! integral, and the time at which a request is due, which is the inverse of that. Pure functions, in one place:
+//! arrivals, plans, results and the live page use them.
 
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
 use super::Curve;
 
-/// A curve made ready to be asked. Times are seconds since its start.
+/// A curve prepared for calculations. Times are seconds since its start.
 #[derive(Clone, Debug)]
 pub struct Course(Form);
 
@@ -24,9 +24,9 @@ enum Form {
 /// A stretch of time over which the rate changes evenly. The last one goes on for ever.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    /// When it begins.
+    /// Begin, seconds since the start.
     at: f64,
-    /// Requests due by then.
+    /// Requests due by its begin.
     due: f64,
     /// Rate at its begin.
     rate: f64,
@@ -42,7 +42,7 @@ struct Turn {
 }
 
 impl Course {
-    /// Of this curve.
+    /// Prepares the course of this curve.
     #[must_use]
     pub fn of(curve: &Curve) -> Course {
         Course(match curve {
@@ -73,7 +73,7 @@ impl Course {
         })
     }
 
-    /// Requests a second at this time.
+    /// Returns the rate at this time, requests a second.
     #[must_use]
     #[inline]
     pub fn rate_at(&self, time: f64) -> f64 {
@@ -88,7 +88,7 @@ impl Course {
         }
     }
 
-    /// Requests due by this time, with fractions: the integral of the rate.
+    /// Returns the requests due by this time, with fractions: the integral of the rate.
     #[must_use]
     #[inline]
     pub fn due_by(&self, time: f64) -> f64 {
@@ -107,7 +107,7 @@ impl Course {
         }
     }
 
-    /// When request number `n` is due: the time by which so many are due.
+    /// Returns the time at which request number `n` is due: the time by which so many are due.
     #[inline]
     #[must_use]
     pub fn due_at(&self, n: f64) -> f64 {
@@ -127,7 +127,7 @@ impl Course {
 }
 
 impl Piece {
-    /// How long after its begin so many more are due.
+    /// Returns the time after its begin at which `n` more requests are due, seconds.
     #[inline]
     fn after(&self, n: f64) -> f64 {
         if n <= 0.0 {
@@ -139,14 +139,14 @@ impl Piece {
     }
 }
 
-/// The last piece of those at the begin that are `early`. Where one that nothing is asked for in ends as the
-/// next begins, the next is meant.
+/// Returns the last of the pieces at the begin that are `early`. Where a piece in which no request is due ends as the
+/// next begins, that is the next.
 #[inline]
 fn place(pieces: &[Piece], early: impl Fn(&Piece) -> bool) -> &Piece {
     &pieces[pieces.partition_point(early).saturating_sub(1)]
 }
 
-/// Straight lines between corners (time, rate), the first at time 0; after the last, its rate.
+/// Makes straight lines between corners (time, rate), the first at time 0; after the last corner its rate stays.
 fn pieces(corners: &[(f64, f64)], turn: Option<Turn>) -> Form {
     let mut pieces: Vec<Piece> = Vec::with_capacity(corners.len());
     let mut due = 0.0;
@@ -163,13 +163,14 @@ fn pieces(corners: &[(f64, f64)], turn: Option<Turn>) -> Form {
     Form::Pieces { pieces: pieces.into(), turn }
 }
 
-/// Requests due by `time`.
+/// Returns the requests due by `time`.
 #[inline]
 fn sine_due(middle: f64, swing: f64, period: f64, time: f64) -> f64 {
     middle * time - swing * period / TAU * (TAU * time / period).sin()
 }
 
-/// When so many are due. Newton's steps, halved where they would leave the bounds.
+/// Returns the time at which `n` requests are due. It takes Newton's steps, and halves them where they would leave
+/// the bounds.
 #[inline]
 fn sine_at(middle: f64, swing: f64, period: f64, n: f64) -> f64 {
     let turns = (n / (middle * period)).floor();
@@ -235,7 +236,7 @@ mod tests {
         ]
     }
 
-    /// Each against what a hand calculates.
+    /// Compares each course with values calculated by hand.
     #[test]
     fn what_is_due_is_the_integral_in_closed_form() {
         let due = |curve: &Curve, time: f64| Course::of(curve).due_by(time);

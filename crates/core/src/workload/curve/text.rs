@@ -1,5 +1,5 @@
 //! A curve as text: `50k/s`, `ramp 1k/s to 50k/s over 5m`, … or the name of a CSV file of (time, rate). The same
-//! words in a suite, on the command line, in plans and in results.
+//! words stand in a suite, on the command line, in plans and in results.
 
 use std::fmt;
 use std::path::Path;
@@ -20,27 +20,27 @@ const LONGEST: Duration = Duration::from_secs(3_650 * 86_400);
 /// Most steps.
 const MOST_STEPS: f64 = 10_000.0;
 
-/// What is wrong with the text of a curve.
+/// Error in the text of a curve.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CurveError {
-    /// A rate or a time in it.
+    /// A rate or a time in it is wrong.
     #[error("{0}")]
     Unit(#[from] UnitError),
-    /// Words that make no curve.
+    /// Its words make no curve.
     #[error("{0}")]
     Words(String),
-    /// A file of points.
+    /// Its file of points is wrong.
     #[error("{file}: {what}")]
     File {
         /// Its name.
         file: String,
-        /// What is wrong with it, and where.
+        /// The error and its line.
         what: String,
     },
 }
 
 impl CurveError {
-    /// What to write instead.
+    /// Returns a hint at what to write instead.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
@@ -54,16 +54,16 @@ impl CurveError {
     }
 }
 
-/// How each shape is written.
+/// Hint that shows how each shape is written.
 const FORMS: &str = "write \"50k/s\", \"ramp 1k/s to 50k/s over 5m\", \"steps 1k/s to 10k/s by 1k/s every 30s\", \
     \"sine 1k/s to 9k/s every 1m\", \"spikes 1k/s to 9k/s for 2s every 30s\", or the name of a .csv file";
 
-/// What the text of a rate says, before any file is read.
+/// Parsed text of a rate, before any file is read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CurveText {
-    /// All of it.
+    /// The text describes the whole curve.
     Curve(Curve),
-    /// It is in this file.
+    /// The curve is in this file.
     File(String),
 }
 
@@ -113,7 +113,7 @@ impl FromStr for CurveText {
 }
 
 impl CurveText {
-    /// Reads the file, if it is one: beside `folder`, where its name is no whole path.
+    /// Returns the curve, and reads the file for it if it is one; a relative file name counts from `folder`.
     ///
     /// # Errors
     /// [`CurveError`] if it cannot be read or is no curve.
@@ -134,7 +134,7 @@ impl CurveText {
     }
 }
 
-/// The points of a file: `time,rate` on each line. The first line may be names.
+/// Parses the points of a file: `time,rate` on each line. The first line may be names.
 fn points(text: &str) -> Result<Vec<(f64, f64)>, String> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -179,7 +179,7 @@ fn point(time: &str, rate_text: &str) -> Result<(f64, f64), String> {
     Ok((time, rate(rate_text).map_err(|error| error.to_string())?))
 }
 
-/// A rate from 0.
+/// Parses a rate from 0 to 1G/s.
 fn rate(text: &str) -> Result<f64, CurveError> {
     match parse_rate(text)? {
         rate if (0.0..=HIGHEST).contains(&rate) => Ok(rate),
@@ -187,7 +187,7 @@ fn rate(text: &str) -> Result<f64, CurveError> {
     }
 }
 
-/// A rate above 0.
+/// Parses a rate above 0.
 fn some(text: &str) -> Result<f64, CurveError> {
     match rate(text)? {
         rate if rate > 0.0 => Ok(rate),

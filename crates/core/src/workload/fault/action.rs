@@ -1,17 +1,17 @@
-//! What a testbed can be told to do to nodes: the same value goes from whoever wants it to the keeper.
+//! Actions on a testbed's nodes: the same value goes from the nemesis or the command line to the keeper.
 
 use serde::{Deserialize, Serialize};
 
 use super::kind::repair::Repair;
 use super::kind::{NodeFault, ProcessOutcome};
 
-/// What a testbed can be told to do to nodes.
+/// Action on nodes of a testbed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeAction {
-    /// Harm them.
+    /// Harms the nodes.
     Fault(NodeFault),
-    /// Put them right.
+    /// Repairs the nodes.
     Repair(Repair),
 }
 
@@ -23,11 +23,11 @@ pub enum ActionFailure {
     ProcessEnded,
     /// The node was started, and did not serve when the limit had passed.
     NotReady,
-    /// What was asked for cannot be done to it.
+    /// The action cannot be done to the node.
     Usage,
     /// A part of kvdyno, or the machine below the nodes, failed.
     Machine,
-    /// Another one.
+    /// Any other failure.
     #[default]
     Other,
 }
@@ -45,7 +45,7 @@ impl From<Repair> for NodeAction {
 }
 
 impl NodeAction {
-    /// What results call it.
+    /// Returns the words for it in results.
     #[must_use]
     pub fn told(&self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ impl NodeAction {
         }
     }
 
-    /// The word for it in deployment files.
+    /// Returns the word for it in deployment files.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl NodeAction {
         }
     }
 
-    /// What becomes of the nodes' processes.
+    /// Returns the outcome for the nodes' processes.
     #[must_use]
     pub fn fate(&self) -> ProcessOutcome {
         match self {
@@ -72,7 +72,7 @@ impl NodeAction {
         }
     }
 
-    /// What puts right what it did, if anything is to be put right.
+    /// Returns the repair of what it did; `None` if there is nothing to repair.
     #[must_use]
     pub fn repair(&self) -> Option<Repair> {
         match self {

@@ -1,43 +1,44 @@
-//! To whom a fault is done.
+//! The nodes that a fault goes to.
 
 use serde::{Deserialize, Serialize};
 
 use super::values::InvalidFault;
 
-/// Which nodes are meant, decided when the fault is due.
+/// Selector of nodes, evaluated when the fault is due.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeSelector {
-    /// Those that run and hold data, by chance.
+    /// Nodes that run and hold data, drawn by chance.
     #[default]
     Any,
-    /// Each one that runs and holds data.
+    /// Every node that runs and holds data.
     All,
-    /// Those that take writes and pass them on.
+    /// Nodes that take writes and pass them on.
     Primary,
-    /// The same; where no node is a primary, as in a store of peers, those that run and hold data.
+    /// Nodes that take writes and pass them on; where no node is a primary, as in a store of peers, nodes that run
+    /// and hold data.
     PrimaryOrAny,
-    /// Those that get their data from a primary.
+    /// Nodes that get their data from a primary.
     Replica,
-    /// The one of this number, from 1.
+    /// The node of this number, from 1.
     Number(u32),
-    /// The one of this name.
+    /// The node of this name.
     Name(String),
-    /// Each of these, which are numbers and names.
+    /// Each of these nodes, by number or name.
     Several(Vec<NodeSelector>),
 }
 
-/// To whom something is done, as far as that was written.
+/// Targets of a fault, as far as they were written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Targets {
-    /// Which nodes are meant.
+    /// Selector of the nodes; `None` if none was written.
     pub aim: Option<NodeSelector>,
-    /// To so many of them at one moment, drawn by chance.
+    /// Number of nodes hit at one moment, drawn by chance; `None` if it was not written.
     pub count: Option<u32>,
 }
 
 impl Targets {
-    /// Nothing was written, because of this.
+    /// Checks that no target was written, for the reason `why`.
     pub(super) fn nobody(self, why: &str) -> Result<(), InvalidFault> {
         let given = [("node", self.aim.is_some()), ("count", self.count.is_some())];
         match given.into_iter().find(|(_, given)| *given) {

@@ -1,8 +1,8 @@
-//! Who is cut off from whom by a partition, and which packets are dropped.
+//! The sides of a partition, and the direction in which packets between them are dropped.
 
 use serde::{Deserialize, Serialize};
 
-/// From whom nodes are cut off.
+/// The others from whom nodes are cut off.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CutFrom {
@@ -13,22 +13,22 @@ pub enum CutFrom {
     Nodes,
     /// The clients; other nodes still reach them.
     Clients,
-    /// Those of these names; the clients are called [`CutFrom::CLIENTS`].
+    /// Nodes of these names; the clients are called [`CutFrom::CLIENTS`].
     Named(Vec<String>),
 }
 
 impl CutFrom {
-    /// What the clients are called among the names of nodes.
+    /// Name of the clients among the names of nodes.
     pub const CLIENTS: &'static str = "clients";
 
-    /// The words that mean some, with what each means.
+    /// Words for the variants without names, each with its meaning.
     pub const WORDS: [(&'static str, &'static str); 3] = [
         ("all", "Other nodes and clients"),
         ("nodes", "Other nodes; clients still reach them"),
         ("clients", "Clients; other nodes still reach them"),
     ];
 
-    /// Those that one of [`CutFrom::WORDS`] means.
+    /// Returns the variant that one of [`CutFrom::WORDS`] means; `None` for any other word.
     #[must_use]
     pub fn of(word: &str) -> Option<CutFrom> {
         [CutFrom::All, CutFrom::Nodes, CutFrom::Clients]
@@ -36,7 +36,7 @@ impl CutFrom {
             .find(|from| from.word() == Some(word))
     }
 
-    /// The word for them; `None` for names.
+    /// Returns the word for it; `None` for names.
     #[must_use]
     pub fn word(&self) -> Option<&'static str> {
         match self {
@@ -47,7 +47,7 @@ impl CutFrom {
         }
     }
 
-    /// Their names, where `nodes` are all nodes and those that are cut off `together` stay together.
+    /// Returns the names of the others, where `nodes` are all nodes and those that are cut off `together` stay together.
     #[must_use]
     pub fn others(&self, nodes: &[&str], together: &[String]) -> Vec<String> {
         let others = nodes.iter().filter(|name| together.iter().all(|node| node != *name));
@@ -62,31 +62,31 @@ impl CutFrom {
     }
 }
 
-/// Which packets are dropped, as the node sees it that is cut off.
+/// Direction of the packets that are dropped, as the node sees it that is cut off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
-    /// All.
+    /// All packets.
     #[default]
     Both,
-    /// Those that it is sent: it hears nothing and is heard.
+    /// Packets to the node: it receives nothing, and others receive what it sends.
     In,
-    /// Those that it sends: it hears and is not heard.
+    /// Packets from the node: it receives, and others receive nothing from it.
     Out,
 }
 
 impl Way {
-    /// The words, with what each means.
+    /// The words for directions, each with its meaning.
     pub const WORDS: [(&'static str, &'static str); 3] =
         [("both", "All"), ("in", "Those that they are sent"), ("out", "Those that they send")];
 
-    /// The way of this word.
+    /// Returns the direction of this word; `None` if it is none.
     #[must_use]
     pub fn of(word: &str) -> Option<Way> {
         [Way::Both, Way::In, Way::Out].into_iter().find(|way| way.word() == word)
     }
 
-    /// The word for it.
+    /// Returns the word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -102,8 +102,8 @@ impl Way {
 pub struct Sides(Vec<Vec<String>>);
 
 impl Sides {
-    /// `None` unless there are two or more, each with names that no other has, and a node in the first:
-    /// which way packets are dropped is told from there.
+    /// Makes it of lists of names. Returns `None` unless there are two or more lists, each with names that no other
+    /// has, and a node in the first: the direction of dropped packets is as the first list sees it.
     #[must_use]
     pub fn new(sides: Vec<Vec<String>>) -> Option<Sides> {
         let mut all: Vec<&String> = sides.iter().flatten().collect();
@@ -118,7 +118,8 @@ impl Sides {
         sound.then_some(Sides(sides))
     }
 
-    /// As in one line: `redis-1+clients|redis-2`. `None` as for [`Sides::new`].
+    /// Parses sides that are written in one line: `redis-1+clients|redis-2`. Returns `None` where [`Sides::new`]
+    /// does, or if a name is empty.
     #[must_use]
     pub fn parse(text: &str) -> Option<Sides> {
         let names = |side: &str| side.split('+').map(|name| name.trim().to_owned()).collect();
@@ -127,7 +128,7 @@ impl Sides {
         Sides::new(sides).filter(|_| named)
     }
 
-    /// The sides, the first first.
+    /// Returns the lists of names, in the order in which they were given.
     #[must_use]
     pub fn lists(&self) -> &[Vec<String>] {
         &self.0

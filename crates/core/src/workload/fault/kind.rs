@@ -1,7 +1,7 @@
-//! Every kind of fault, each told whole in one place: its word, what is written with it, what it needs of
-//! a testbed, what becomes of the node, and what repairs it. Suite files, the command line, the keeper,
-//! deployment files and reports know kinds from here alone. To add one: a variant of [`NodeFault`], its
-//! [`FaultKind`], and a line in [`FaultKind::ALL`]; how it is done is the testbed's (`acting.rs`).
+//! Every kind of fault, each described whole in one place: its word, the fields written with it, its needs of a
+//! testbed, the outcome for the node, and its repair. Suite files, the command line, the keeper, deployment files and
+//! reports know kinds from here alone. A new kind needs a variant of [`NodeFault`], its [`FaultKind`], and a line in
+//! [`FaultKind::ALL`]; the testbed carries it out (`acting.rs`).
 
 pub(super) mod disk;
 pub(super) mod repair;
@@ -15,7 +15,7 @@ use super::cut::{CutFrom, Sides, Way};
 use super::slowness::Slowness;
 use super::values::{FaultField, FaultValues, FieldForm, InvalidFault};
 
-/// What is done to nodes, all of them at one moment.
+/// Fault of nodes, done to all of them at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeFault {
@@ -27,11 +27,11 @@ pub enum NodeFault {
     Pause,
     /// [`RESTART`].
     Restart,
-    /// [`PARTITION`]; those to which it is done stay together.
+    /// [`PARTITION`]; the nodes to which it is done stay together.
     Partition {
-        /// The others.
+        /// The others from whom they are cut off.
         from: CutFrom,
-        /// Which packets.
+        /// Direction of the packets that are dropped.
         way: Way,
     },
     /// [`LOSSY`].
@@ -45,16 +45,16 @@ pub enum NodeFault {
     DiskFull,
     /// [`POWER`].
     Power {
-        /// What it takes.
+        /// Writes that are lost, beside those that the system has not handed to the disk.
         lose: Lose,
-        /// What is left to chance comes from this.
+        /// Seed of what is left to chance.
         seed: u64,
     },
-    /// Its disk misbehaves.
+    /// The disk of the node misbehaves.
     Disk {
-        /// How.
+        /// Kind of misbehaviour.
         how: Misbehaviour,
-        /// What is left to chance comes from this.
+        /// Seed of what is left to chance.
         seed: u64,
     },
     /// [`REWRITE`].
@@ -65,27 +65,27 @@ pub enum NodeFault {
     Remove,
 }
 
-/// What becomes of a node's process.
+/// Outcome for a node's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessOutcome {
-    /// It is left alone.
+    /// The process goes on as before.
     Untouched,
-    /// It stands still.
+    /// The process stands still.
     Paused,
-    /// It goes on.
+    /// The process goes on after a pause.
     Resumed,
-    /// It has ended.
+    /// The process has ended.
     Ended,
-    /// Another one has taken its place.
+    /// Another process has taken its place.
     Renewed,
-    /// It has ended, and the node belongs to the system no more.
+    /// The process has ended, and the node no longer belongs to the system.
     Left,
 }
 
-/// What a fault needs of a testbed.
+/// Requirement of a fault on a testbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// What every testbed has.
+    /// Nothing beyond what every testbed has.
     Nothing,
     /// A network of its own for each node.
     Network,
@@ -95,11 +95,11 @@ pub enum Needs {
     FileSystem,
     /// A real file system of its own for each node, on a device that can misbehave.
     Device,
-    /// Servers that can do it.
+    /// Servers that have this ability.
     Ability(Ability),
 }
 
-/// What some servers can do while they are up.
+/// Ability that some servers have while they are up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ability {
     /// Take another node.
@@ -113,7 +113,7 @@ pub enum Ability {
 }
 
 impl Ability {
-    /// In words, after "can".
+    /// Returns it in words, to stand after "can".
     #[must_use]
     pub fn told(self) -> &'static str {
         match self {
@@ -130,17 +130,17 @@ impl Ability {
 pub struct FaultKind {
     /// The word for it: in suites, on the command line, in deployment files and results.
     pub word: &'static str,
-    /// What it does, for the command line.
+    /// Its effect in a few words, for the command line.
     pub help: &'static str,
-    /// What may be written with it.
+    /// Fields that may be written with it.
     pub fields: &'static [&'static FaultField],
-    /// What it needs of a testbed.
+    /// Its requirement on a testbed.
     pub needs: Needs,
-    /// What becomes of the node's process.
+    /// Outcome for the node's process.
     pub fate: ProcessOutcome,
-    /// What puts it right; `None` where it is over by itself, or stays.
+    /// Its repair; `None` where it is over by itself, or stays.
     pub repair: Option<Repair>,
-    /// What is done, by what was written with it.
+    /// Maker of the harm from the values and targets that were written with it.
     pub(super) makes: fn(&FaultValues, Targets) -> Result<Harm, InvalidFault>,
 }
 
@@ -296,24 +296,24 @@ pub static ADD: FaultKind = FaultKind {
     },
 };
 
-/// What is done, and to whom.
+/// Harm done by a fault, with its targets.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Harm {
-    /// Something to nodes that are there.
+    /// A fault of nodes that are there.
     ToNodes {
-        /// What.
+        /// The fault.
         fault: NodeFault,
-        /// To which.
+        /// Selector of the nodes.
         aim: NodeSelector,
-        /// To so many of them at one moment, drawn by chance; `None`: one of those that the aim
-        /// describes, or each of those that it names.
+        /// Number of nodes hit at one moment, drawn by chance; `None`: one of those that the aim describes, or each
+        /// of those that it names.
         count: Option<u32>,
     },
     /// The network is split: each side is cut off from the others.
     Split {
-        /// Who stays together.
+        /// Lists of nodes that stay together.
         sides: Sides,
-        /// Which packets are dropped, as the first side sees it.
+        /// Direction of the packets that are dropped, as the first side sees it.
         way: Way,
     },
     /// One more node joins.
@@ -321,7 +321,7 @@ pub enum Harm {
 }
 
 impl Harm {
-    /// What is done by a fault of this kind with what was written beside it.
+    /// Makes the harm of a fault of this kind with the values and targets that were written with it.
     ///
     /// # Errors
     /// [`InvalidFault`] if something is missing, or does not go together.
@@ -334,7 +334,7 @@ impl Harm {
         (kind.makes)(values, whom)
     }
 
-    /// Its kind.
+    /// Returns its kind.
     #[must_use]
     pub fn kind(&self) -> &'static FaultKind {
         match self {
@@ -344,7 +344,7 @@ impl Harm {
         }
     }
 
-    /// What it needs of a testbed: what its kind does, and more where so much is asked for.
+    /// Returns its requirement on a testbed: that of its kind, or more where the values ask for more.
     #[must_use]
     pub fn needs(&self) -> Needs {
         match self {
@@ -369,7 +369,7 @@ impl Harm {
 }
 
 impl Targets {
-    /// They suffer this.
+    /// Makes the harm of `fault` to these targets.
     pub(super) fn suffer(self, fault: NodeFault) -> Harm {
         Harm::ToNodes { fault, aim: self.aim.unwrap_or_default(), count: self.count }
     }
@@ -435,7 +435,7 @@ fn partition(values: &FaultValues, whom: Targets) -> Result<Harm, InvalidFault> 
 }
 
 impl FaultKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [&'static FaultKind; 18] = [
         &KILL,
         &POWER,
@@ -457,16 +457,16 @@ impl FaultKind {
         &ADD,
     ];
 
-    /// The kind that this word means.
+    /// Returns the kind of this word; `None` if it is none.
     #[must_use]
     pub fn of(word: &str) -> Option<&'static FaultKind> {
         FaultKind::ALL.into_iter().find(|kind| kind.word == word)
     }
 
-    /// Nothing is given that this word, of a fault or a repair, does not take.
+    /// Checks that no value is given which the fault or repair of this word does not take.
     ///
     /// # Errors
-    /// [`InvalidFault`] that names what is for another.
+    /// [`InvalidFault`] that names the field and the fault that takes it.
     pub fn fit(word: &str, values: &FaultValues) -> Result<(), InvalidFault> {
         let given = FaultKind::fields().filter(|(field, _)| values.get(field).is_some());
         let alien = given.into_iter().find(|(_, of)| of.word != word);
@@ -476,7 +476,7 @@ impl FaultKind {
         })
     }
 
-    /// All that may be written with faults, each with the kind that it is for.
+    /// Returns all fields that may be written with faults, each with its kind.
     pub fn fields() -> impl Iterator<Item = (&'static FaultField, &'static FaultKind)> {
         FaultKind::ALL
             .into_iter()
@@ -485,7 +485,7 @@ impl FaultKind {
 }
 
 impl PartialEq for FaultKind {
-    /// There is one of each word.
+    /// Compares the words: there is one kind of each word.
     fn eq(&self, other: &FaultKind) -> bool {
         self.word == other.word
     }
@@ -496,7 +496,7 @@ impl NodeFault {
         NodeFault::Disk { how, seed: 0 }
     }
 
-    /// With a seed for what is left to chance in it; asked for only if something is.
+    /// Sets the seed of what is left to chance in it; calls `draw` only if something is.
     #[must_use]
     pub fn seeded(self, draw: impl FnOnce() -> u64) -> NodeFault {
         match self {
@@ -510,7 +510,7 @@ impl NodeFault {
         }
     }
 
-    /// Its kind.
+    /// Returns its kind.
     #[must_use]
     pub fn kind(&self) -> &'static FaultKind {
         match self {
@@ -530,7 +530,7 @@ impl NodeFault {
         }
     }
 
-    /// What was written with it.
+    /// Returns the values that were written with it.
     #[must_use]
     pub fn values(&self) -> FaultValues {
         let values = FaultValues::default();

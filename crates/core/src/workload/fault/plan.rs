@@ -1,5 +1,5 @@
-//! A fault of a phase: what is done, to whom, when, and when it is put right again. What is no fault is refused
-//! where it is read, from a suite or from the plan of a result.
+//! A fault of a phase: the harm, its targets, its time, and the time of its repair. A fault that makes no sense is
+//! refused where it is read, from a suite or from the plan of a result.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use super::aim::{NodeSelector, Targets};
 use super::kind::{FaultKind, Harm};
 use super::values::{FaultValues, InvalidFault};
 
-/// What must be so before a fault is due.
+/// Condition that must hold before a fault is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
     /// So many operations of the phase have succeeded.
     Acked(u64),
-    /// The rate that the phase asks for was reached in one whole interval; for clients that ask for
-    /// none, one whole interval is over.
+    /// The rate that the phase asks for was reached in one whole interval; where its clients ask for no rate, one
+    /// whole interval is over.
     Rate,
 }
 
@@ -24,29 +24,30 @@ pub enum Condition {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Written", try_from = "Written")]
 pub struct FaultPlan {
-    /// What is done, and to whom.
+    /// Harm that is done, with its targets.
     pub harm: Harm,
-    /// What must be so first.
+    /// Condition that must hold first; `None` if there is none.
     pub when: Option<Condition>,
-    /// When, from the phase's begin, or from when the condition holds.
+    /// Time at which it is due, from the phase's begin or from when the condition holds.
     pub at: Duration,
-    /// What it did is put right so long after it was done; at the latest when the phase is over.
+    /// Time after the fault at which it is repaired, at the latest when the phase is over; `None`: when the phase is
+    /// over, if there is anything to repair.
     pub repair: Option<Duration>,
-    /// It is done again at this interval, until the phase is over.
+    /// Interval at which it is done again, until the phase is over; `None`: it is done once.
     pub every: Option<Duration>,
-    /// Each time it comes up to so much later, by chance: so that it meets no rhythm of the servers' always at
-    /// the same place.
+    /// Most by which it comes later each time, drawn by chance, so that it does not meet a rhythm of the servers
+    /// always at the same place.
     pub spread: Option<Duration>,
 }
 
 impl FaultPlan {
-    /// Its kind.
+    /// Returns its kind.
     #[must_use]
     pub fn kind(&self) -> &'static FaultKind {
         self.harm.kind()
     }
 
-    /// As it is, if its times go together.
+    /// Checks that its times go together, and returns it as it is.
     ///
     /// # Errors
     /// [`InvalidFault`] if there is nothing to repair, or it would come again before it was repaired.
@@ -66,7 +67,7 @@ impl FaultPlan {
     }
 }
 
-/// A fault as plans in results have it.
+/// A fault as it stands in plans of results.
 #[derive(Clone, Serialize, Deserialize)]
 struct Written {
     kind: String,
@@ -78,7 +79,7 @@ struct Written {
     every: Option<Duration>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     spread: Option<Duration>,
-    /// What was written with it, of whatever kind it is.
+    /// Values that were written with it, of whatever kind it is.
     network: FaultValues,
 }
 

@@ -1,10 +1,10 @@
-//! How slow a network is.
+//! Slowness of a network.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How slow a network is: it has less bandwidth, packets take longer, or both.
+/// Slowness of a network: it has less bandwidth, packets take longer, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slowness {
     bandwidth: Option<u64>,
@@ -12,8 +12,8 @@ pub struct Slowness {
 }
 
 impl Slowness {
-    /// Bytes a second that pass, each way, and how much longer each packet takes that a node sends.
-    /// `None` if neither is more than nothing.
+    /// Makes it of the bytes a second that pass, each way, and the additional time that each packet takes which a
+    /// node sends. Returns `None` if neither is above 0.
     #[must_use]
     pub fn new(bandwidth: Option<u64>, delay: Option<Duration>) -> Option<Slowness> {
         let bandwidth = bandwidth.filter(|bytes| *bytes > 0);
@@ -21,13 +21,13 @@ impl Slowness {
         (bandwidth.is_some() || delay.is_some()).then_some(Slowness { bandwidth, delay })
     }
 
-    /// Bytes a second that pass, each way.
+    /// Returns the bytes a second that pass, each way; `None` if they are not limited.
     #[must_use]
     pub fn bandwidth(self) -> Option<u64> {
         self.bandwidth
     }
 
-    /// How much longer each packet takes that a node sends.
+    /// Returns the additional time that each packet takes which a node sends; `None` if there is none.
     #[must_use]
     pub fn delay(self) -> Option<Duration> {
         self.delay

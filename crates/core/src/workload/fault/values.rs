@@ -1,5 +1,5 @@
-//! What is written with a fault beside to whom and when it is done, wherever it is written: in a suite,
-//! on the command line, in the plan of a result. And what is said of what is no fault.
+//! Values that are written with a fault beside its targets and times, wherever it is written: in a suite, on the
+//! command line, in the plan of a result. And the error for a fault that makes no sense.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 
 use super::cut::Sides;
 
-/// Something that may be written with faults of a kind.
+/// Field that may be written with faults of a kind.
 #[derive(Debug)]
 pub struct FaultField {
     /// Its key in suites; on the command line, with two dashes before it.
     pub key: &'static str,
-    /// What it says, for the command line.
+    /// Its meaning, for the command line.
     pub help: &'static str,
     /// A value that it may have.
     pub example: &'static str,
-    /// What its values are.
+    /// Form of its values.
     pub form: FieldForm,
 }
 
-/// What the values of a [`FaultField`] are.
+/// Form of the values of a [`FaultField`].
 #[derive(Debug)]
 pub enum FieldForm {
-    /// One of several words, each with what it means; the first is the default.
+    /// One of several words, each with its meaning; the first is the default.
     Word {
-        /// What the words are, after "is not".
+        /// Description of the words, to stand after "is not".
         what: &'static str,
         /// The words.
         words: &'static [(&'static str, &'static str)],
@@ -35,25 +35,25 @@ pub enum FieldForm {
     Share,
     /// Bytes a second.
     Bandwidth,
-    /// A time longer than none.
+    /// A time above 0.
     Time,
     /// Sides that are cut off from each other, each with names.
     Sides,
 }
 
-/// A value of a [`FaultField`]. In JSON each of them looks different.
+/// Value of a [`FaultField`]. In JSON each variant looks different.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum FieldValue {
-    /// Of [`FieldForm::Word`].
+    /// Value of a [`FieldForm::Word`].
     Word(String),
-    /// Of [`FieldForm::Bandwidth`].
+    /// Value of a [`FieldForm::Bandwidth`], bytes a second.
     Whole(u64),
-    /// Of [`FieldForm::Share`].
+    /// Value of a [`FieldForm::Share`].
     Number(f64),
-    /// Of [`FieldForm::Time`].
+    /// Value of a [`FieldForm::Time`].
     Time(Duration),
-    /// Of [`FieldForm::Sides`].
+    /// Value of a [`FieldForm::Sides`].
     Lists(Vec<Vec<String>>),
 }
 
@@ -87,13 +87,13 @@ impl From<Sides> for FieldValue {
     }
 }
 
-/// What was written with a fault, by the keys of its fields.
+/// Values that were written with a fault, by the keys of their fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FaultValues(BTreeMap<String, Option<FieldValue>>);
 
 impl FaultValues {
-    /// With this value of a field, if there is one.
+    /// Adds this value of a field, if there is one.
     #[must_use]
     pub fn with(mut self, field: &FaultField, value: Option<impl Into<FieldValue>>) -> FaultValues {
         if let Some(value) = value {
@@ -102,7 +102,7 @@ impl FaultValues {
         self
     }
 
-    /// The value of a field.
+    /// Returns the value of a field; `None` if none was written.
     #[must_use]
     pub fn get(&self, field: &FaultField) -> Option<&FieldValue> {
         self.0.get(field.key)?.as_ref()
@@ -144,7 +144,7 @@ impl FaultValues {
         }
     }
 
-    /// What is written in plans although nothing was given: each plan has these keys.
+    /// Returns the values that stand in plans although nothing was given: each plan has these keys.
     fn unsaid() -> [(&'static str, Option<FieldValue>); 6] {
         let lists = FieldValue::Lists(Vec::new());
         [
@@ -157,7 +157,7 @@ impl FaultValues {
         ]
     }
 
-    /// As plans are written.
+    /// Returns the values as plans have them, with those of all keys that each plan has.
     pub(super) fn written(self) -> FaultValues {
         let mut all: BTreeMap<String, Option<FieldValue>> =
             FaultValues::unsaid().into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
@@ -165,7 +165,7 @@ impl FaultValues {
         FaultValues(all)
     }
 
-    /// What was given of that which a plan says.
+    /// Returns the values of a plan that were given.
     pub(super) fn given(mut self) -> FaultValues {
         let unsaid = FaultValues::unsaid();
         self.0.retain(|key, value| {
@@ -175,13 +175,13 @@ impl FaultValues {
     }
 }
 
-/// Why something is no fault.
+/// Error that tells why a fault makes no sense.
 #[derive(Clone, Debug)]
 pub struct InvalidFault {
-    /// What is wrong, in one sentence without a stop.
+    /// The error, in one sentence without a stop.
     pub message: String,
     advice: String,
-    /// What is to be given, one of them at least.
+    /// Fields of which at least one is to be given.
     missing: &'static [&'static FaultField],
 }
 
@@ -190,13 +190,13 @@ impl InvalidFault {
         InvalidFault { message: message.into(), advice: advice.into(), missing: &[] }
     }
 
-    /// `word` does not say how much; one of these would.
+    /// Makes the error that `word` does not say how much; a field of `missing` would.
     pub(super) fn how_much(word: &str, missing: &'static [&'static FaultField]) -> InvalidFault {
         let message = format!("`{word}` does not say how much");
         InvalidFault { missing, ..InvalidFault::new(message, "") }
     }
 
-    /// What to do; `write` shows how a field is written there.
+    /// Returns advice on what to do; `write` writes a field as the place of the fault does.
     #[must_use]
     pub fn advice(&self, write: impl Fn(&FaultField) -> String) -> String {
         let missing: Vec<String> = self.missing.iter().map(|field| write(field)).collect();

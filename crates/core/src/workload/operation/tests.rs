@@ -46,7 +46,7 @@ fn ycsb(law: YcsbLaw) -> Distribution {
     Distribution::Ycsb { law, records: 10_000 }
 }
 
-/// Goes to what was inserted since the phase began, too.
+/// Returns true if choices go to records that were inserted since the phase began, too.
 fn follows_inserts(keys: Distribution) -> bool {
     Chooser::new(&keys, 1).unwrap().follows_inserts()
 }
@@ -127,7 +127,7 @@ fn an_id_gives_the_same_operation_from_any_drawer_in_any_order() {
     }
 }
 
-/// Holds what is drawn to what is drawn the long way, and tells whether there is a short one.
+/// Compares what is drawn with what is drawn the long way, and returns true if there is a short one.
 fn is_drawn_shortly(plan: &GroupPlan, dataset: &Dataset, part: Part) -> bool {
     let drawn = Workload::new(plan, dataset, part).unwrap();
     let short = drawn.compiled.plain.is_some();

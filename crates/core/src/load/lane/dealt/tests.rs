@@ -11,7 +11,7 @@ use crate::workload::{
     Arrival, Dataset, Distribution, GroupPlan, KeyForm, KeyModel, Part, Workload,
 };
 
-/// Lanes of several processes, and who deals to them.
+/// Lanes of several processes, and the dealer of their blocks.
 struct Together {
     lanes: Vec<Lane>,
     claims: Arc<Mutex<Vec<(usize, BlockClaim)>>>,
@@ -46,7 +46,7 @@ impl Together {
         Together { lanes, claims, dealings, workload, front: 0 }
     }
 
-    /// Answers all claims, up to number `end`; nothing is left to be dealt then, and all are to catch up.
+    /// Answers all claims, up to number `end`; then nothing is left to be dealt, and all lanes are to catch up.
     fn deal(&mut self, end: u64) {
         for (process, claim) in std::mem::take(&mut *self.claims.lock().unwrap()) {
             let to = (self.front + claim.blocks * BLOCK).min(end);
@@ -57,7 +57,7 @@ impl Together {
     }
 
     /// Carries out operations until `end` is reached; a lane does as many of them at a turn as its number, counted from 1.
-    /// Each operation with the lanes that gave it out.
+    /// Returns each operation with the lanes that gave it out.
     fn carry(&mut self, end: u64) -> BTreeMap<u64, Vec<(usize, Operation)>> {
         let mut given: BTreeMap<u64, Vec<(usize, Operation)>> = BTreeMap::new();
         let mut idle = 0;
@@ -110,7 +110,7 @@ fn where_nothing_is_written_no_operation_of_others_is_looked_at() {
     assert!(given.values().all(|by| by.len() == 1));
 }
 
-/// A batch of reads goes whole to whoever it is dealt to, and a batch of writes in parts to its owners.
+/// A batch of reads goes whole to the lane that it is dealt to, and a batch of writes in parts to its owners.
 #[test]
 fn batches_of_reads_are_whole_and_batches_of_writes_split() {
     const END: u64 = 4_000;

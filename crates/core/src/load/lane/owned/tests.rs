@@ -96,8 +96,8 @@ fn owners_together_do_exactly_what_one_process_does() {
     }
 }
 
-/// Each operation is due when it would be in one process, is counted as offered in the same interval, and
-/// what was never started has the same bounds.
+/// Every operation is due when it would be in one process, is counted as offered in the same interval, and operations
+/// that were never started have the same bounds.
 #[test]
 fn owners_together_are_offered_what_one_process_is() {
     let arrivals = [
@@ -172,7 +172,7 @@ fn random_arrivals_of_all_owners_are_as_many_as_were_asked_for() {
     assert!((98_500..101_500).contains(&all), "{all}");
 }
 
-/// Where there is no time to draw every operation, as many are taken to be its own as of those that were drawn.
+/// Estimates the own operations, where there is no time to draw every one, from the share among those that were drawn.
 #[test]
 fn what_an_owner_has_no_time_to_draw_is_estimated() {
     let plan = GroupPlan {

@@ -1,5 +1,5 @@
-//! How a node's disk misbehaves: what a cut of power takes of what it was handed, and what else disks do. Each kind
-//! of fault is told whole here, as the others are in the file above.
+//! Faults of a node's disk: the writes that a cut of power takes, and other misbehaviour. Each kind of fault is
+//! described whole here, as the others are in the file above.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::super::values::{FaultField, FaultValues, FieldForm, InvalidFault};
 use super::repair::{DiskTrouble, Repair};
 use super::{FaultKind, Needs, NodeFault, ProcessOutcome};
 
-/// What a cut of power takes beside what the system has not handed to the disk yet.
+/// Writes that a cut of power takes beside those that the system has not handed to the disk yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lose {
@@ -25,7 +25,7 @@ pub enum Lose {
 }
 
 impl Lose {
-    /// The words for it, with what each means.
+    /// Words for it, each with its meaning.
     const WORDS: [(&'static str, &'static str); 4] = [
         ("unwritten", "What the system had not handed to the disk"),
         ("some", "That, and each write since the disk's last flush by chance, in any order"),
@@ -35,7 +35,7 @@ impl Lose {
 
     const ALL: [Lose; 4] = [Lose::Unwritten, Lose::Some, Lose::Torn, Lose::Unflushed];
 
-    /// The word for it.
+    /// Returns the word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         Lose::WORDS[self as usize].0
@@ -47,22 +47,22 @@ impl Lose {
     }
 }
 
-/// What a disk does only.
+/// Kind of access to a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
-    /// It writes.
+    /// The disk writes.
     Writes,
-    /// It writes out what it has in its cache.
+    /// The disk writes out its cache.
     Flushes,
-    /// It reads.
+    /// The disk reads.
     Reads,
 }
 
 impl Access {
     const ALL: [Access; 3] = [Access::Writes, Access::Flushes, Access::Reads];
 
-    /// The word for it.
+    /// Returns the word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl Access {
     }
 }
 
-/// How a disk misbehaves until it is mended.
+/// Misbehaviour of a disk until it is repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Misbehaviour {
@@ -88,19 +88,19 @@ pub enum Misbehaviour {
     Slow(Duration),
     /// [`DISK_STALL`].
     Stall,
-    /// [`DISK_ERROR`], of these.
+    /// [`DISK_ERROR`], of accesses of this kind.
     Error(Access),
     /// [`BIT_ROT`].
     Rot {
-        /// What is harmed: what is written, or what is read.
+        /// Accesses whose bytes are harmed: writes or reads.
         of: Access,
-        /// In which share of these one bit flips.
+        /// Share of these accesses in which one bit flips.
         share: f64,
     },
 }
 
 impl Misbehaviour {
-    /// What is wrong.
+    /// Returns its trouble, without its values.
     #[must_use]
     pub fn trouble(self) -> DiskTrouble {
         match self {
@@ -183,10 +183,10 @@ static SHARE: FaultField = FaultField {
     form: FieldForm::Share,
 };
 
-/// Share of what rots where none is given.
+/// Share of accesses in which a bit flips, where none is given.
 const USUAL_ROT: f64 = 0.01;
 
-/// It answers flushes and does not do them.
+/// The disk answers flushes and does not do them.
 pub static DISK_LIES: FaultKind = FaultKind {
     word: "disk-lies",
     help: "Let its disk answer flushes and not do them",
@@ -197,7 +197,7 @@ pub static DISK_LIES: FaultKind = FaultKind {
     makes: |_, whom| Ok(whom.suffer(NodeFault::disk(Misbehaviour::Lies))),
 };
 
-/// Each write and each flush takes longer.
+/// Each write and each flush of the disk takes longer.
 pub static DISK_SLOW: FaultKind = FaultKind {
     word: "disk-slow",
     help: "Let each write and flush of its disk take longer",
@@ -211,7 +211,7 @@ pub static DISK_SLOW: FaultKind = FaultKind {
     },
 };
 
-/// It answers nothing until it is mended, and all that was asked for then.
+/// The disk answers nothing until it is repaired, and then all that was asked for.
 pub static DISK_STALL: FaultKind = FaultKind {
     word: "disk-stall",
     help: "Let its disk answer nothing until it is mended",
@@ -222,7 +222,7 @@ pub static DISK_STALL: FaultKind = FaultKind {
     makes: |_, whom| Ok(whom.suffer(NodeFault::disk(Misbehaviour::Stall))),
 };
 
-/// It refuses reads, writes or flushes (EIO).
+/// The disk refuses reads, writes or flushes (EIO).
 pub static DISK_ERROR: FaultKind = FaultKind {
     word: "disk-error",
     help: "Let its disk refuse what it is asked for (EIO)",

@@ -1,27 +1,27 @@
-//! What puts right what a fault did to a node.
+//! Repairs of what a fault did to a node.
 
 use serde::{Deserialize, Serialize};
 
 use super::{LOSSY, PARTITION, ProcessOutcome, SLOW};
 
-/// What puts right what a fault did.
+/// Repair of what a fault did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Repair {
-    /// Same address, same data; done when it serves again. A node that runs is killed first, one whose power
-    /// is off gets it back.
+    /// Starts the node at the same address with the same data; done when it serves again. A node that runs is killed
+    /// first, one whose power is off gets it back.
     Start,
-    /// SIGCONT.
+    /// Lets the process go on (SIGCONT).
     Resume,
-    /// Trouble with the network is over.
+    /// Ends trouble with the network.
     Heal(Trouble),
-    /// What filled its disk is gone.
+    /// Deletes what filled its disk.
     FreeDisk,
-    /// Its disk does again as it should.
+    /// Ends trouble with its disk.
     Mend(DiskTrouble),
 }
 
-/// What is wrong with a node's network.
+/// Trouble with a node's network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trouble {
@@ -33,7 +33,7 @@ pub enum Trouble {
     Slow,
 }
 
-/// What is wrong with a disk: how it misbehaves, without how much.
+/// Trouble with a disk: its misbehaviour without the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiskTrouble {
@@ -50,14 +50,14 @@ pub enum DiskTrouble {
 }
 
 impl DiskTrouble {
-    /// What a file system and a store have in memory of such a disk is no longer what is on it: the node is
-    /// started again on a file system that is mounted again.
+    /// Returns true if the repair starts the node again on a file system that is mounted again: what a file system
+    /// and a store have in memory of such a disk is no longer what is on it.
     #[must_use]
     pub fn renews(self) -> bool {
         matches!(self, DiskTrouble::Error | DiskTrouble::Rot)
     }
 
-    /// The node's process after the repair.
+    /// Returns the outcome of the repair for the node's process.
     fn fate(self) -> ProcessOutcome {
         if self.renews() { ProcessOutcome::Renewed } else { ProcessOutcome::Untouched }
     }
@@ -79,7 +79,7 @@ impl Repair {
         Repair::Mend(DiskTrouble::Rot),
     ];
 
-    /// What results call it.
+    /// Returns the words for it in results.
     #[must_use]
     pub fn told(self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ impl Repair {
         }
     }
 
-    /// The word for it on the command line and in deployment files; what it does, in a few more.
+    /// Returns the word for it on the command line and in deployment files, and its effect in a few more words.
     #[must_use]
     pub fn word(self) -> (&'static str, &'static str) {
         match self {
@@ -104,7 +104,7 @@ impl Repair {
         }
     }
 
-    /// What becomes of the node's process.
+    /// Returns the outcome for the node's process.
     #[must_use]
     pub fn fate(self) -> ProcessOutcome {
         match self {
@@ -117,7 +117,7 @@ impl Repair {
 }
 
 impl Trouble {
-    /// The word for the fault that it comes from.
+    /// Returns the word for the fault that it comes from.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
