@@ -140,6 +140,11 @@ fn advice(why: &RequestError, up: impl Fn() -> bool) -> &'static str {
         {
             "; the server wants a client certificate: name it and its key in the URL (`cert`, `key`)"
         }
+        // ENETUNREACH and EHOSTUNREACH: no server has been asked.
+        _ if speaks_of(&["(os error 101)", "(os error 113)"]) => {
+            "; this machine has no way to it: check its interfaces and routes (`ip link`, `ip route`), or correct the \
+             URL"
+        }
         ErrorClass::Refused if up() => {
             "; all servers of the URL take connections, and announce this address, which does not: correct what \
              they announce"
@@ -421,6 +426,7 @@ mod tests {
             (ErrorClass::Disconnected, "received fatal alert: CertificateRequired", "`cert`"),
             (ErrorClass::Refused, "cannot connect to 192.0.2.9:7000: no answer", "announce"),
             (ErrorClass::Timeout, "no answer within 2s", "does not answer"),
+            (ErrorClass::Refused, "Network is unreachable (os error 101)", "ip route"),
         ] {
             let advised = of(class, message, true);
             assert!(advised.contains(told) && !advised.contains("start the server"), "{advised}");

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::net::{IpAddr, TcpListener as BlockingListener};
+use std::net::{IpAddr, SocketAddr, TcpListener as BlockingListener, UdpSocket};
 use std::process::Child;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -96,16 +96,34 @@ fn cannot_listen(address: &str, error: &std::io::Error) -> Failure {
     ))
 }
 
+/// Checks that this machine has a way to an address of its own. A namespace whose loopback is down lets a socket listen
+/// there, and lets nobody come.
+fn is_reachable(address: SocketAddr) -> Result<(), Failure> {
+    if !address.ip().is_loopback() {
+        return Ok(());
+    }
+    // Connecting a datagram socket looks for the way, and sends nothing.
+    let way = UdpSocket::bind((address.ip(), 0)).and_then(|socket| socket.connect(address));
+    way.map_err(|error| {
+        Failure::internal(format!(
+            "agents of this machine cannot reach {address}: {error}; bring its loopback interface up (`ip link set lo \
+             up`)"
+        ))
+    })
+}
+
 impl Fleet {
     /// Listens for `count` agents.
     ///
     /// # Errors
-    /// [`Failure`] if that address cannot be listened at.
+    /// [`Failure`] if that address cannot be listened at, or this machine cannot reach it.
     pub fn listen(address: &str, count: u32, token: &Token) -> Result<Fleet, Failure> {
         let listener = bind(address)?;
         let refused = |error| cannot_listen(address, &error);
         listener.set_nonblocking(true).map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?.to_string();
+        let address = listener.local_addr().map_err(refused)?;
+        is_reachable(address)?;
+        let address = address.to_string();
         let config = token.of_conductor()?;
         let me = who_am_i()?;
         let (sink, inbox) = channel();

@@ -97,6 +97,19 @@ fn an_old_value_of_the_runs_own_is_the_stores_fault_beside_another_run_too() {
     second.wait().expect(2);
 }
 
+/// In a new namespace loopback is down: agents could not come, and a minute of waiting would not change that.
+#[test]
+#[ignore = "needs mounts"]
+fn agents_of_a_machine_whose_loopback_is_down_are_refused_at_once() {
+    let scratch = Scratch::new();
+    let (_server, url) = redis(&scratch);
+    let ended = scratch.spawn(on_own_machine(&format!("{} --agents local:2", line(&url)))).wait();
+    let ended = ended.expect(70);
+    assert!(ended.err.contains("cannot reach 127.0.0.1:"), "{}", ended.err);
+    assert!(ended.err.contains("ip link set lo up"), "{}", ended.err);
+    assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
+}
+
 /// A run that was killed leaves its record, which stands still from then on.
 #[test]
 #[ignore = "needs mounts"]
