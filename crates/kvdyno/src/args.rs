@@ -14,6 +14,7 @@ use kvdyno_core::workload::CurveText;
 use serde::{Deserialize, Serialize};
 
 use crate::fleet::{OnAgentLost, ReadsFrom};
+use crate::listen_address;
 use crate::quantity::{curve, duration, hinted};
 use crate::testbed::TestbedArguments;
 
@@ -299,8 +300,9 @@ pub struct ConductArguments {
     /// starts one on each [[load]] machine of a deployment file.
     #[arg(long, value_name = "N")]
     pub agents: Option<String>,
-    /// Address at which the conductor listens for agents; it prints the line that starts one.
-    #[arg(long, value_name = "HOST:PORT", requires = "agents")]
+    /// Address at which the conductor listens for agents; it prints the line that starts one. A port alone is of this
+    /// machine only, a host alone takes a free port.
+    #[arg(long, value_name = listen_address::FORM, value_parser = listen_address::parse, requires = "agents")]
     pub listen: Option<String>,
     /// Time to wait for agents [default: without limit for agents that join by hand, else 10m].
     #[arg(long, value_name = "TIME", requires = "agents", value_parser = hinted(units::parse_duration))]
@@ -360,9 +362,9 @@ pub struct OutputArguments {
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true,
           value_delimiter = ',', default_missing_value = "run")]
     pub console: Vec<ConsoleArgument>,
-    /// Serve that page at this address of this machine, with TLS, for browsers of other machines [default: loopback
-    /// only, without TLS].
-    #[arg(long, value_name = "ADDRESS[:PORT]", requires = "console")]
+    /// Serve that page at this address of this machine, with TLS, for browsers of other machines. A port alone is of this
+    /// machine only, without TLS, as without this option; a host alone takes a free port.
+    #[arg(long, value_name = listen_address::FORM, value_parser = listen_address::parse, requires = "console")]
     pub console_on: Option<String>,
     /// Metrics for monitoring systems.
     #[command(flatten)]
@@ -372,9 +374,9 @@ pub struct OutputArguments {
 /// Options of metrics for monitoring systems (docs/METRICS.md).
 #[derive(Args, Debug, Default)]
 pub struct MetricsArguments {
-    /// Serve metrics for Prometheus at http://ADDR/metrics while the run lasts. ADDR is a port, reached from this
-    /// machine only, or HOST:PORT, reached from others, too (docs/METRICS.md).
-    #[arg(long, value_name = "ADDR")]
+    /// Serve metrics for Prometheus at http://HOST:PORT/metrics while the run lasts (docs/METRICS.md). A port alone is of
+    /// this machine only, a host alone takes a free port.
+    #[arg(long, value_name = listen_address::FORM, value_parser = listen_address::parse)]
     pub metrics: Option<String>,
     /// Push metrics to the OpenTelemetry collector at this URL, such as http://127.0.0.1:4318.
     #[arg(long, value_name = "URL")]

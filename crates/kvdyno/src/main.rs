@@ -18,6 +18,7 @@ mod exit;
 mod fleet;
 mod foreign_options;
 mod list;
+mod listen_address;
 mod measurement;
 mod metrics;
 mod new;

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use kvdyno_core::verdict::Condition;
 
 use super::PriceArguments;
+use crate::listen_address;
 
 /// `kvdyno view`.
 #[derive(Args, Debug)]
@@ -13,9 +14,9 @@ pub struct ViewArguments {
     /// Result folder or its result.json, also of a run that still goes on.
     #[arg(value_name = "RESULT")]
     pub result: PathBuf,
-    /// Serve the page at this address of this machine, with TLS, for browsers of other machines [default: loopback
-    /// only, without TLS].
-    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    /// Serve the page at this address of this machine, with TLS, for browsers of other machines. A port alone is of this
+    /// machine only, without TLS, as without this option; a host alone takes a free port.
+    #[arg(long, value_name = listen_address::FORM, value_parser = listen_address::parse)]
     pub console_on: Option<String>,
 }
 

@@ -23,23 +23,22 @@ pub struct OpenPort {
 }
 
 impl OpenPort {
-    /// Opens a port of loopback, or of the address `named` by the user: `192.0.2.7`, with or without a port.
+    /// Opens a port of loopback, or the address `named` by the user: `192.0.2.7:8443`, port 0 for a free one. TLS is
+    /// spoken except at 127.0.0.1.
     ///
     /// # Errors
     /// If it is no single address of this machine, or the port cannot be opened.
     pub fn open(named: Option<&str>) -> io::Result<OpenPort> {
-        let Some(named) = named else {
-            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let named = named.unwrap_or("127.0.0.1:0");
+        let wanted = named.parse::<SocketAddr>().map_err(|_| {
+            io::Error::other(format!("`{named}` is no address: write one such as 192.0.2.7:8443"))
+        })?;
+        if wanted.ip() == Ipv4Addr::LOCALHOST {
+            let listener = TcpListener::bind(wanted)?;
             let port = listener.local_addr()?.port();
             let names = vec![format!("127.0.0.1:{port}"), format!("localhost:{port}")];
             return Ok(OpenPort { listener, names, tls: None });
-        };
-        let alone = named.parse::<IpAddr>().map(|address| SocketAddr::new(address, 0));
-        let wanted = alone.or_else(|_| named.parse::<SocketAddr>()).map_err(|_| {
-            io::Error::other(format!(
-                "`{named}` is no address: write one such as 192.0.2.7 or 192.0.2.7:8443"
-            ))
-        })?;
+        }
         if wanted.ip().is_unspecified() {
             let why = format!("`{named}` is every address: name the one that viewers are to use");
             return Err(io::Error::other(why));
@@ -121,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_named_address_speaks_tls_with_a_certificate_of_its_own_and_loopback_speaks_plainly() {
-        let place = OpenPort::open(Some("127.0.0.2")).unwrap();
+        let place = OpenPort::open(Some("127.0.0.2:0")).unwrap();
         let (_, certificate) = place.tls.clone().unwrap();
         let port = place.listener.local_addr().unwrap().port();
         assert_eq!(
@@ -145,13 +144,15 @@ mod tests {
         let mut said = Vec::new();
         let _ = plain.read_to_end(&mut said);
         assert!(!said.starts_with(b"HTTP"), "{said:?}");
-        let place = OpenPort::open(None).unwrap();
-        assert_eq!((place.scheme(), place.fingerprint()), ("http", None));
+        for plain in [None, Some("127.0.0.1:0")] {
+            let place = OpenPort::open(plain).unwrap();
+            assert_eq!((place.scheme(), place.fingerprint()), ("http", None));
+        }
     }
 
     #[test]
     fn what_is_no_single_address_is_refused() {
-        for wrong in ["0.0.0.0", "[::]:80", "::", "console", "127.0.0.2:x", "", "localhost"] {
+        for wrong in ["0.0.0.0:0", "[::]:80", "console:80", "127.0.0.2:x", "", "localhost:80"] {
             assert!(OpenPort::open(Some(wrong)).is_err(), "{wrong}");
         }
     }

@@ -40,19 +40,13 @@ struct Looks {
 }
 
 impl Scraped {
-    /// Serves at `at`, a port of loopback or an address with a port, and prints the address.
+    /// Serves at `at`, `HOST:PORT`, and prints the address.
     ///
     /// # Errors
-    /// [`Failure`] if `at` is neither, or cannot be served on.
+    /// [`Failure`] if nothing can be served there.
     pub fn open(at: &str, told: Told) -> Result<Scraped, Failure> {
-        let wanted = match at.parse::<u16>() {
-            Ok(port) => format!("127.0.0.1:{port}"),
-            Err(_) => at.to_owned(),
-        };
-        let listener = listen(&wanted).map_err(|error| {
-            Failure::usage(format!(
-                "--metrics {at}: {error}; write a port, such as 9464, or HOST:PORT for another interface than loopback"
-            ))
+        let listener = listen(at).map_err(|error| {
+            Failure::usage(format!("--metrics {at}: {error}; choose another address or port"))
         })?;
         let own = listener.local_addr().map_err(Failure::internal)?;
         warn_user!("kvdyno: metrics at http://{own}/metrics");
