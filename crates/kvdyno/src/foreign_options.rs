@@ -2,6 +2,7 @@
 //! those of another fault. The message of the error names the option of kvdyno instead, or the fault that has it.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use kvdyno_core::suite::builtin;
 use kvdyno_core::workload::fault::FaultKind;
 
 /// An option of another tool.
@@ -31,9 +32,15 @@ const FOREIGN: [Foreign; 13] = [
     Foreign { spelling: "--connections", of: "wrk", here: "--clients 50" },
 ];
 
-/// Returns the end of the error's line for the unknown option that `error` is about: the option to use here instead;
-/// `None` if no tool and no fault has that option.
+/// Returns the end of the error's line for what `error` is about: of an unknown option the option to use here instead, of a
+/// suite's name in the place of a command the commands that take it; `None` if no tool and no fault has that option.
 pub fn hint(error: &clap::Error) -> Option<String> {
+    if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) {
+        let name = builtin(typed)?.name;
+        return Some(format!(
+            "; `kvdyno run {name}` runs this suite, `kvdyno suites show {name}` prints it"
+        ));
+    }
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
     }
@@ -54,6 +61,15 @@ mod tests {
 
     use super::*;
     use crate::args::Arguments;
+
+    #[test]
+    fn a_suite_in_the_place_of_a_command_is_answered_with_the_commands_that_take_it() {
+        for line in ["kvdyno suites aws-2014", "kvdyno aws-2014"] {
+            let error = Arguments::try_parse_from(line.split(' ')).expect_err(line);
+            let hint = hint(&error).expect(line);
+            assert!(hint.contains("`kvdyno suites show aws-2014` prints it"), "{hint}");
+        }
+    }
 
     fn parsed(line: &str) -> Result<Arguments, clap::Error> {
         let line = format!("kvdyno run --store map: --records 10 {line}");

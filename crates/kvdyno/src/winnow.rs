@@ -10,6 +10,7 @@ use kvdyno_core::suite::{EXAMPLE_PRICES, Overrides, Requirements};
 use kvdyno_report::folder::{ResultFolder, new_parent};
 use kvdyno_report::result::RunResult;
 use kvdyno_report::winnow::{self, Column, RequirementStatus};
+use kvdyno_stores::{StoreUrl, registry};
 use kvdyno_testbed::is_file;
 
 use crate::args::{WinnowArguments, command_line};
@@ -100,6 +101,10 @@ fn targets(arguments: &WinnowArguments, required: &Requirements) -> Result<Vec<T
         ));
     }
     for target in &targets {
+        if let Target::Store(url) = target {
+            let mut url = StoreUrl::parse(url).map_err(Failure::usage)?;
+            registry::check(&mut url).map_err(Failure::usage)?;
+        }
         if let Target::Testbed(words) = target {
             if is_file(words) && required.harms_nodes() {
                 return Err(Failure::usage(format!(

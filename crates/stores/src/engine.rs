@@ -98,8 +98,8 @@ pub(crate) fn profile(
             batch_put: true,
             ..Capabilities::default()
         },
-        durability: Promise::checked(durability),
-        consistency: Promise::checked(Consistency::Linearizable),
+        durability: Promise::set_up(durability),
+        consistency: Promise::set_up(Consistency::Linearizable),
         ttl_precision: Duration::ZERO,
         timeout: PATIENCE,
         settings: settings.to_vec(),

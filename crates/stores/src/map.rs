@@ -155,8 +155,8 @@ impl Store for MapStore {
                 fields: true,
                 ..Capabilities::default()
             },
-            durability: Promise::checked(Durability::None),
-            consistency: Promise::checked(Consistency::Linearizable),
+            durability: Promise::set_up(Durability::None),
+            consistency: Promise::set_up(Consistency::Linearizable),
             ttl_precision: Duration::ZERO,
             timeout: PATIENCE,
             settings: Vec::new(),

@@ -83,8 +83,8 @@ impl Store for NullStore {
                 fabricates: true,
                 ..Capabilities::default()
             },
-            durability: Promise::checked(Durability::None),
-            consistency: Promise::checked(Consistency::Eventual),
+            durability: Promise::set_up(Durability::None),
+            consistency: Promise::set_up(Consistency::Eventual),
             ttl_precision: Duration::ZERO,
             timeout: PATIENCE,
             settings: vec![("length, bytes".to_owned(), self.template.len().to_string())],

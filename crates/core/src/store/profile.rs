@@ -130,17 +130,25 @@ pub struct Promise<T> {
     pub level: T,
     /// True if it was read back from the store itself; if not, it is only declared.
     pub checked: bool,
+    /// True if code of this process set it up so, and nobody had to be asked: an engine that kvdyno itself opened.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub set_up: bool,
 }
 
 impl<T> Promise<T> {
     /// Creates a promise that is only declared: the store cannot be asked about it.
     pub fn declared(level: T) -> Self {
-        Promise { level, checked: false }
+        Promise { level, checked: false, set_up: false }
     }
 
-    /// Creates a promise that was read back from the store's own settings, or is made by code in this process.
+    /// Creates a promise that was read back from the store's own settings.
     pub fn checked(level: T) -> Self {
-        Promise { level, checked: true }
+        Promise { level, checked: true, set_up: false }
+    }
+
+    /// Creates a promise of a store that code in this process set up, so that no setting need be read back.
+    pub fn set_up(level: T) -> Self {
+        Promise { level, checked: true, set_up: true }
     }
 }
 
@@ -148,7 +156,11 @@ impl Promise<Durability> {
     /// Describes how far the promise is known. That it is kept is another matter.
     #[must_use]
     pub fn told(&self) -> &'static str {
-        if self.checked { "setting read back" } else { "declared" }
+        match (self.checked, self.set_up) {
+            (false, _) => "declared",
+            (true, false) => "setting read back",
+            (true, true) => "as set up",
+        }
     }
 }
 

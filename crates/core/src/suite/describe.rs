@@ -121,8 +121,12 @@ impl Plan {
         for claim in &self.claims {
             let conditions: Vec<String> =
                 claim.conditions.iter().map(ToString::to_string).collect();
-            let of_two = if claim.between.is_some() { ", when two are compared" } else { "" };
-            lines.push(format!("claim{of_two}: {} [{}]", claim.says, conditions.join(", ")));
+            let of = match (&claim.between, &claim.store) {
+                (Some([first, second]), _) => format!(", when {second} is compared with {first}"),
+                (None, Some(store)) => format!(" about {store}"),
+                (None, None) => String::new(),
+            };
+            lines.push(format!("claim{of}: {} [{}]", claim.says, conditions.join(", ")));
         }
         lines.push(self.describe_estimate());
         lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
@@ -158,8 +162,9 @@ impl Plan {
         }
         if estimate.requests > 0 {
             let at = |rate: f64| approximate_duration(estimate.requests as f64 / rate);
+            let plural = if estimate.requests == 1 { "" } else { "s" };
             parts.push(format!(
-                "{} requests as fast as the store is ({} at 100k/s, {} at 10k/s)",
+                "{} request{plural} as fast as the store is ({} at 100k/s, {} at 10k/s)",
                 approximate_count(estimate.requests as f64),
                 at(1e5),
                 at(1e4),
@@ -226,7 +231,10 @@ fn describe_phase(phase: &PhasePlan, fields: u16, lines: &mut Vec<String>) {
 /// by time.
 fn requests(group: &GroupPlan, phase: &PhasePlan) -> Option<String> {
     let bound_only = phase.duration.is_some() && inserted(group) > 0;
-    group.requests.filter(|_| !bound_only).map(|n| format!("{} requests", format_count(n)))
+    group.requests.filter(|_| !bound_only).map(|n| match n {
+        1 => "1 request".to_owned(),
+        n => format!("{} requests", format_count(n)),
+    })
 }
 
 fn describe_group(group: &GroupPlan, fields: u16) -> String {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::Condition;
-use crate::workload::{Kind, PhasePlan};
+use crate::workload::{GroupPlan, Kind, PhasePlan};
 
 use super::document::{Document, Mark};
 use super::error::{Problem, SuiteError};
@@ -78,6 +78,11 @@ fn step(value: Value<'_>) -> Result<f64, SuiteError> {
     }
 }
 
+/// Returns true if the group has open arrivals whose rate changes over time.
+fn rate_changes(group: &GroupPlan) -> bool {
+    group.arrival.curve().is_some() && group.arrival.constant_rate().is_none()
+}
+
 impl SearchSpec {
     /// Makes the plan of the search that `phase` is.
     pub(super) fn plan(&self, phase: &PhasePlan, clients_named: bool) -> SearchPlan {
@@ -114,6 +119,10 @@ impl SearchSpec {
             _ if phase.groups.iter().any(|group| group.requests.is_some()) => (
                 "probes of a search stop by time, not by requests",
                 "give the phase a duration (`--duration 2s` instead of `--requests`)",
+            ),
+            _ if phase.groups.iter().any(rate_changes) => (
+                "a search chooses its rates itself, and a rate that changes over time is none of them",
+                "write one rate, at which the search begins, such as 10k/s, or none",
             ),
             _ if phase.warmup || phase.load || !phase.faults.is_empty() => {
                 ("a search is neither warm-up nor load and has no faults", "")

@@ -60,7 +60,7 @@ pub(super) async fn ask_all(link: &Link, options: &CassandraOptions) -> Answer<P
             may_apply_again: options.retry,
             ..Capabilities::default()
         },
-        durability: Promise { level: durability, checked: every },
+        durability: Promise { level: durability, checked: every, set_up: false },
         consistency: consistency(link, options),
         ttl_precision: TTL_PRECISION,
         timeout: options.timeout,

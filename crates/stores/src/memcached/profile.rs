@@ -136,9 +136,9 @@ pub(super) fn of(reports: &[Report], timeout: Duration) -> Profile {
             may_apply_again: false,
             may_forget: true,
         },
-        durability: Promise { level: Durability::None, checked: itself },
+        durability: Promise { level: Durability::None, checked: itself, set_up: false },
         // A record lies on one server, and each command holds its lock.
-        consistency: Promise { level: Consistency::Linearizable, checked: itself },
+        consistency: Promise { level: Consistency::Linearizable, checked: itself, set_up: false },
         ttl_precision: TTL_PRECISION,
         timeout,
         settings,

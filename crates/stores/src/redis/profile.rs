@@ -40,9 +40,10 @@ const GREETING: &str = "server in HELLO";
 const INFINISPAN: &str = "Infinispan RESP";
 
 /// Durability of a cache that its endpoint tells nothing of: in memory, on one server.
-const UNTOLD_DURABILITY: Promise<Durability> = Promise { level: Durability::None, checked: false };
+const UNTOLD_DURABILITY: Promise<Durability> =
+    Promise { level: Durability::None, checked: false, set_up: false };
 const UNTOLD_CONSISTENCY: Promise<Consistency> =
-    Promise { level: Consistency::Linearizable, checked: false };
+    Promise { level: Consistency::Linearizable, checked: false, set_up: false };
 
 /// Facts that the server tells of itself, as (name, value).
 #[derive(Default)]
@@ -185,7 +186,11 @@ pub(super) fn of(reports: &[Report], timeout: Duration, replicas: bool) -> Profi
 
 /// Returns the lower level; checked only if both are.
 fn weaker<T: Ord>(a: Promise<T>, b: Promise<T>) -> Promise<T> {
-    Promise { level: a.level.min(b.level), checked: a.checked && b.checked }
+    Promise {
+        level: a.level.min(b.level),
+        checked: a.checked && b.checked,
+        set_up: a.set_up && b.set_up,
+    }
 }
 
 fn info_fields(text: &str) -> impl Iterator<Item = (String, String)> {
@@ -238,6 +243,7 @@ fn profile(info: &Facts, config: &Facts, timeout: Duration) -> Profile {
                 },
                 // An engine of the user's own says what it survives, and nobody can ask it for a setting.
                 checked: info.get("engine_promise") != Some("declared"),
+                set_up: false,
             },
             None => durability(config),
         },

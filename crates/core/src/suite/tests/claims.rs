@@ -90,7 +90,7 @@ fn a_claim_between_two_deployments_is_about_changes() {
     assert_eq!(serde_json::from_str::<crate::suite::Plan>(&json).unwrap(), plan);
     let described = plan.describe().join("\n");
     assert!(
-        described.contains("claim, when two are compared: a disk costs little ["),
+        described.contains("claim, when log=yes is compared with log=no: a disk costs little ["),
         "{described}"
     );
 }

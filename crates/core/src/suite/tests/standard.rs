@@ -140,6 +140,10 @@ fn searches_say_what_is_wrong_with_them() {
         ("mix = 'get'\nduration = '1s'\nslo = 'p99 < 5ms in load'", ""),
         ("mix = 'get'\nduration = '1s'\nslo = 'rate > +5%'", "no condition on one phase"),
         ("mix = 'insert'\nduration = '1s'\nslo = 'p99 < 5ms'", "neither inserts nor deletes"),
+        (
+            "mix = 'get'\nduration = '1s'\nrate = 'sine 1k/s to 9k/s every 1m'\nslo = 'p99 < 5ms'",
+            "chooses its rates itself",
+        ),
         ("mix = 'get'\nrequests = 5\nslo = 'p99 < 5ms'", "stop by time"),
         ("mix = 'get'\nduration = '1s'\nstep = '5%'", "does nothing without `slo`"),
         ("mix = 'get'\nduration = '1s'\nslo = 'p99 < 5ms'\nstep = '90%'", "1% to 50%"),

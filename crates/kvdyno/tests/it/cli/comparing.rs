@@ -261,7 +261,7 @@ fn stores_of_one_run_are_compared_and_unequal_ones_only_on_demand() {
         64,
         &[
             "not compared",
-            "durability differs (none (setting read back) and survives power loss (setting read back))",
+            "durability differs (none (as set up) and survives power loss (as set up))",
             "--allow-unequal",
         ],
     );
