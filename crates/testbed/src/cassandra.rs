@@ -11,6 +11,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kvdyno_core::workload::fault::Ability;
+
 use self::cql::Question;
 use crate::certificates::Certificates;
 use crate::error::TestbedError;
@@ -20,7 +22,7 @@ use crate::kind::{Changes, TestbedKind};
 use crate::proof::Proof;
 use crate::role::Role;
 use crate::server::Launch;
-use crate::settings::{Setting, Values};
+use crate::settings::{Setting, TestbedSettings, Values};
 use crate::site::{Served, Site};
 
 /// The server.
@@ -96,6 +98,7 @@ pub static KIND: TestbedKind = TestbedKind {
         remove: Some(remove),
         compact: Some(nodetool::compact),
         tells: Some(journal::work),
+        cannot: Some(obstacle),
         ..Changes::NONE
     },
 };
@@ -167,12 +170,17 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     })
 }
 
+fn obstacle(settings: &TestbedSettings, ability: Ability) -> Option<&'static str> {
+    let is_full = ability == Ability::Grow && settings.text("ring") != "vnodes";
+    is_full.then_some(
+        "a ring of even distances has no place for another node; start the testbed with `?ring=vnodes`",
+    )
+}
+
 /// Has one more node join, and take its share of the data.
 fn add(site: &mut Site) -> Result<(), TestbedError> {
-    if site.settings().text("ring") != "vnodes" {
-        let advice = "a ring of even distances has no place for another node; start the testbed \
-                      with `?ring=vnodes`";
-        return Err(TestbedError::Node(advice.to_owned()));
+    if let Some(why) = obstacle(site.settings(), Ability::Grow) {
+        return Err(TestbedError::Node(why.to_owned()));
     }
     let number = site.nodes().iter().filter_map(|node| number(node.server.name())).max();
     start_node(site, number.unwrap_or(0) + 1)?;

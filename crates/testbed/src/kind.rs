@@ -11,7 +11,7 @@ use crate::error::TestbedError;
 use crate::install::Software;
 use crate::proof::Proof;
 use crate::role::Role;
-use crate::settings::Setting;
+use crate::settings::{Setting, TestbedSettings};
 use crate::site::{Served, Site};
 
 /// A kind of testbed.
@@ -52,6 +52,9 @@ pub type TidyUp = fn(&Site, &[usize]) -> Result<(), TestbedError>;
 /// words what is missing. Quick, and changes nothing.
 pub type AskWhole = fn(&Site, &[usize]) -> Result<(), String>;
 
+/// Returns the reason why a testbed with these settings cannot do what its kind can; `None` if it can.
+pub type NameObstacle = fn(&TestbedSettings, Ability) -> Option<&'static str>;
+
 /// Changes that a kind of testbed can make while it is up, and what it tells then. A request for a change that is absent is
 /// refused with a clear line.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +73,8 @@ pub struct Changes {
     pub tells: Option<fn(&str) -> Option<Work>>,
     /// Asks the servers whether every copy of every record is there, as far as they can tell it.
     pub whole: Option<AskWhole>,
+    /// Names the reason why a testbed with some settings cannot do what its kind can, and the setting that would.
+    pub cannot: Option<NameObstacle>,
 }
 
 impl Changes {
@@ -82,6 +87,7 @@ impl Changes {
         compact: None,
         tells: None,
         whole: None,
+        cannot: None,
     };
 
     /// Returns true if the servers can do it.

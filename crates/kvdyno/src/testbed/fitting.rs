@@ -20,9 +20,14 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
     }
     let TestbedRequest { kind, settings } = TestbedRequest::parse(words).map_err(about)?;
     for (phase, fault) in faults(plan) {
-        if let Needs::Ability(ability) = fault.kind().needs
-            && !kind.changes.can(ability)
-        {
+        let Needs::Ability(ability) = fault.kind().needs else { continue };
+        if let Some(why) = kind.changes.cannot.and_then(|cannot| cannot(&settings, ability)) {
+            let (name, ability, phase) = (kind.name, ability.told(), &phase.name);
+            return Err(Failure::usage(format!(
+                "testbed {name} cannot {ability}, as phase {phase} asks of it: {why}"
+            )));
+        }
+        if !kind.changes.can(ability) {
             let (name, ability, phase) = (kind.name, ability.told(), &phase.name);
             return Err(Failure::usage(format!(
                 "testbed {name} cannot {ability} while it is up, as phase {phase} asks of it; \

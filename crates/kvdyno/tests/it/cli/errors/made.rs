@@ -203,6 +203,7 @@ pub const LINES: &[(i32, &str)] = &[
     ),
     (64, "kvdyno run --records 100 --store map: --metrics nowhere:x"),
     (64, "kvdyno run --records 100 --store map: --otlp nowhere"),
+    (64, "kvdyno run grow --testbed cassandra:3 --dry-run"),
     (64, "kvdyno testbed up nowhere"),
     (64, "kvdyno testbed up 'redis?x=1'"),
     (69, "PATH=$PWD/empty $(which kvdyno) testbed up redis"),
