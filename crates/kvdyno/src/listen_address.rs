@@ -26,7 +26,7 @@ pub fn parse(text: &str) -> Result<String, String> {
         // An IPv6 address alone has colons of its own.
         _ if text.parse::<Ipv6Addr>().is_ok() => (format!("[{text}]"), 0),
         Some((host, port)) if !host.ends_with(':') => {
-            (host.to_owned(), port.parse().map_err(|_| wrong())?)
+            (host.to_owned(), port.parse::<u16>().map_err(|_| wrong())?)
         }
         Some(_) => return Err(wrong()),
         None => (text.to_owned(), 0),

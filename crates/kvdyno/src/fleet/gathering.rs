@@ -106,8 +106,7 @@ fn is_reachable(address: SocketAddr) -> Result<(), Failure> {
     let way = UdpSocket::bind((address.ip(), 0)).and_then(|socket| socket.connect(address));
     way.map_err(|error| {
         Failure::internal(format!(
-            "agents of this machine cannot reach {address}: {error}; bring its loopback interface up (`ip link set lo \
-             up`)"
+            "agents of this machine cannot reach {address}: {error}; run `ip link set lo up`"
         ))
     })
 }

@@ -24,7 +24,8 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
         if let Some(why) = kind.changes.cannot.and_then(|cannot| cannot(&settings, ability)) {
             let (name, ability, phase) = (kind.name, ability.told(), &phase.name);
             return Err(Failure::usage(format!(
-                "testbed {name} cannot {ability}, as phase {phase} asks of it: {why}"
+                "testbed {name} cannot {ability}, as phase {phase} asks of it: {why}; choose settings that \
+                 allow it"
             )));
         }
         if !kind.changes.can(ability) {

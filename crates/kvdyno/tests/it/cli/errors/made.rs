@@ -202,6 +202,8 @@ pub const LINES: &[(i32, &str)] = &[
         "KVDYNO_TOKEN=0123456789abcdef0123456789abcdef kvdyno agent --conductor 127.0.0.1:1 --wait 1s",
     ),
     (64, "kvdyno run --records 100 --store map: --metrics nowhere:x"),
+    (64, "kvdyno run --records 100 --store map: --metrics 192.0.2.1:9464"),
+    (64, "KVDYNO_TOKEN=$(printf '\\377%032d') kvdyno agent --conductor 127.0.0.1:1"),
     (64, "kvdyno run --records 100 --store map: --otlp nowhere"),
     (64, "kvdyno run grow --testbed cassandra:3 --dry-run"),
     (64, "kvdyno testbed up nowhere"),
@@ -236,6 +238,10 @@ pub const ELSEWHERE: &[(&str, &[&str])] = &[
     (
         "Only of a machine without the library, which tests have (the tests of stores/src/rocksdb/library.rs).",
         &["this machine has no librocksdb"],
+    ),
+    (
+        "Only of a network namespace whose loopback is down (cli/heartbeats).",
+        &["agents of this machine cannot reach"],
     ),
     (
         "Findings about reads: in a result, never the end of a command (verdicts_data and core's tests of stamps).",
