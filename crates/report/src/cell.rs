@@ -81,7 +81,9 @@ impl Cell {
             Cell::Latency(nanos, unit) => unit.text(*nanos),
             Cell::Name(number) => format!("{number:.0}"),
             Cell::Hits(share) => format!("{:.2}%", (share * 1e4).floor() / 1e2),
-            Cell::Figure(value, unit) => value.map_or("unknown".to_owned(), |value| figure(value, *unit)),
+            Cell::Figure(value, unit) => {
+                value.map_or("unknown".to_owned(), |value| figure(value, *unit))
+            }
             Cell::Count(count) => grouped(*count as f64),
             Cell::Rate(rate) => significant(*rate),
             Cell::WholeRate(rate) => grouped(*rate),

@@ -16,6 +16,7 @@ mod heading;
 mod ranking;
 mod resources;
 pub(crate) mod sections;
+pub(crate) mod subject;
 mod verdict;
 
 #[cfg(test)]
@@ -99,6 +100,8 @@ pub(crate) struct Section {
     pub place: Place,
     /// Who shows it.
     pub detail: Detail,
+    /// Order of its kind among all kinds: those of an output that puts the stores together are in it.
+    pub rank: usize,
     /// Index of its store; `None` of what is about the run.
     pub store: Option<usize>,
     /// What it holds.
@@ -210,6 +213,14 @@ impl Document {
     pub fn of_store(self, store: usize) -> Document {
         let sections = self.sections.into_iter().filter(|section| section.store == Some(store));
         Document { sections: sections.collect(), facts: Vec::new(), ..self }
+    }
+}
+
+impl Section {
+    /// Returns a section without a title that every output shows.
+    pub fn untitled(id: &'static str, store: Option<usize>, blocks: Vec<Block>) -> Section {
+        let (title, place, detail, rank) = ("", Place::Figures, Detail::Always, 0);
+        Section { id, title, place, detail, rank, store, blocks }
     }
 }
 

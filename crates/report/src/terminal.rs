@@ -6,8 +6,8 @@ pub(crate) mod layout;
 use crate::cell::Cell;
 use crate::document::sections::of_result;
 use crate::document::{
-    Block, DataColumn, DataRow, DataTable, Detail, Document, LONGEST_CELL, LONGEST_SENTENCE, RowKind, Section, Sentence,
-    Tone,
+    Block, DataColumn, DataRow, DataTable, Detail, Document, LONGEST_CELL, LONGEST_SENTENCE,
+    RowKind, Section, Sentence, Tone,
 };
 use crate::evidence;
 use crate::result::{HistogramError, Level, RunResult};
@@ -105,7 +105,8 @@ pub(crate) fn write(document: &Document, style: Style) -> String {
     for section in &document.sections {
         if section.store != store {
             store = section.store;
-            let heading = store.map(|at| style.bold(&printable(&document.stores[at], LONGEST_CELL)));
+            let heading =
+                store.map(|at| style.bold(&printable(&document.stores[at], LONGEST_CELL)));
             text.extend(heading.map(|heading| format!("\n{heading}\n")));
         }
         text.push_str(&write_section(section, style));
@@ -185,7 +186,8 @@ fn write_table(table: &DataTable, style: Style) -> String {
     };
     let has_room = style.width >= WIDE;
     let shown = |column: &&(usize, &DataColumn)| has_room || !column.1.is_spare;
-    let shown: Vec<(usize, &DataColumn)> = table.columns.iter().enumerate().filter(|column| shown(&column)).collect();
+    let shown: Vec<(usize, &DataColumn)> =
+        table.columns.iter().enumerate().filter(|column| shown(&column)).collect();
     let heading = shown.iter().map(|(_, column)| printable(&column.label, LONGEST_CELL)).collect();
     let row = |row: &DataRow| {
         shown.iter().map(|(at, _)| printable(&row.cells[*at].text(), LONGEST_CELL)).collect()

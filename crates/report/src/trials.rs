@@ -11,7 +11,7 @@ use crate::compare::{
     self, CompareError, Comparison, Report, Source, Unequal, result_folders, sources_of,
 };
 use crate::document::{
-    Block, DataRow, DataTable, Detail, Document, Place, RowKind, Section, Sentence, Tone, columns,
+    Block, DataRow, DataTable, Document, RowKind, Section, Sentence, Tone, columns,
 };
 use crate::html::page::plain_page;
 use crate::lines::{ReportLine, has_misses, latency_unit, report_lines};
@@ -147,19 +147,19 @@ impl Trials {
 
     /// Builds the report of all trials.
     fn document(&self) -> Document {
-        let section = |id, store, blocks| {
-            let (title, place, detail) = ("", Place::Figures, Detail::Always);
-            Section { id, title, place, detail, store, blocks }
-        };
         let tables = self.stores.iter().enumerate().map(|(at, store)| {
             let rows = store.rows.iter().flat_map(|row| row.rows(self.columns, self.unit));
-            let table =
-                DataTable { columns: columns(self.columns), rows: rows.collect(), ..DataTable::default() };
-            section("figures", Some(at), vec![Block::Table(table)])
+            let table = DataTable {
+                columns: columns(self.columns),
+                rows: rows.collect(),
+                ..DataTable::default()
+            };
+            Section::untitled("figures", Some(at), vec![Block::Table(table)])
         });
-        let not_compared = self.not_compared.iter().map(|line| Sentence::new(line).toned(Tone::Bad));
+        let not_compared =
+            self.not_compared.iter().map(|line| Sentence::new(line).toned(Tone::Bad));
         let told = [Sentence::new(self.explanation())].into_iter().chain(not_compared);
-        let told = section("reading", None, told.map(Block::Paragraph).collect());
+        let told = Section::untitled("reading", None, told.map(Block::Paragraph).collect());
         let headings = self.stores.iter().map(StoreTrials::heading).collect();
         let compared = Report { comparisons: self.comparisons.clone(), ..Report::default() };
         let compared = compare::document(&compared, headings);
@@ -167,7 +167,11 @@ impl Trials {
         let sections = compared.sections.into_iter().filter(|_| !none);
         Document {
             title: self.suite.clone(),
-            facts: self.folders.iter().map(|name| (String::new(), Cell::Report(name.clone()))).collect(),
+            facts: self
+                .folders
+                .iter()
+                .map(|name| (String::new(), Cell::Report(name.clone())))
+                .collect(),
             stamps: self.stamp.iter().cloned().collect(),
             sections: tables.chain([told]).chain(sections).collect(),
             ..compared

@@ -9,8 +9,8 @@ use kvdyno_core::verify::{AnomalyKind, Tally};
 
 use crate::evidence;
 use crate::result::{
-    ClaimResult, ConditionResult, FaultResult, LinearizabilityAnswer, LinearizabilityResult, LookedBackResult,
-    Redundancy, RequestResult, RunResult, Status, StoreRun, TestbedResult,
+    ClaimResult, ConditionResult, FaultResult, LinearizabilityAnswer, LinearizabilityResult,
+    LookedBackResult, Redundancy, RequestResult, RunResult, Status, StoreRun, TestbedResult,
 };
 use kvdyno_core::ground::numbers::{bytes_text, duration_text, grouped};
 

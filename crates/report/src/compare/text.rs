@@ -4,9 +4,7 @@
 use serde::Serialize;
 
 use crate::cell::Cell;
-use crate::document::{
-    Block, DataColumn, DataRow, DataTable, Detail, Document, Place, Section, Sentence, Tone,
-};
+use crate::document::{Block, DataColumn, DataRow, DataTable, Document, Section, Sentence, Tone};
 use crate::evidence;
 use crate::junit::{Case, CaseOutcome, JunitSuite};
 use crate::markdown;
@@ -108,28 +106,26 @@ fn table(comparison: &Comparison, label: &str, row: &RowComparison) -> Block {
 /// Builds what a comparison found: each pair, how intervals are to be read, requirements and gates. `before`: groups that
 /// stand in the document before the pairs.
 pub(crate) fn document(report: &Report, before: Vec<String>) -> Document {
-    let section = |id, store, blocks| {
-        let (title, place, detail) = ("", Place::Tables, Detail::Always);
-        Section { id, title, place, detail, store, blocks }
-    };
     let pairs = report.comparisons.iter().enumerate().map(|(at, comparison)| {
-        let phases = comparison.phases.iter().flat_map(|phase| {
-            phase.rows.iter().map(|row| table(comparison, &phase.label, row))
-        });
+        let phases = comparison
+            .phases
+            .iter()
+            .flat_map(|phase| phase.rows.iter().map(|row| table(comparison, &phase.label, row)));
         let notes = Block::list(notes(comparison).into_iter().map(Sentence::new));
-        section("pair", Some(before.len() + at), phases.chain(notes).collect())
+        Section::untitled("pair", Some(before.len() + at), phases.chain(notes).collect())
     });
-    let needs = report.needs.iter().map(|need| {
-        Sentence::of("need", format!("{}: {}", need.phase, need.text))
-    });
+    let needs = report
+        .needs
+        .iter()
+        .map(|need| Sentence::of("need", format!("{}: {}", need.phase, need.text)));
     let gates = report.gates.iter().map(|gate| {
         let (word, line) = verdict_of_gate(gate);
         let tone = if gate.outcome == Outcome::Failed { Tone::Bad } else { Tone::Plain };
         Sentence::of(format!("gate {word}"), line).toned(tone)
     });
     let decided = Block::list(needs.chain(gates));
-    let reading = section("reading", None, vec![Block::sentence(reading())]);
-    let gates = section("gates", None, decided.into_iter().collect());
+    let reading = Section::untitled("reading", None, vec![Block::sentence(reading())]);
+    let gates = Section::untitled("gates", None, decided.into_iter().collect());
     Document {
         sections: pairs.chain([reading, gates]).collect(),
         stores: before.into_iter().chain(report.comparisons.iter().map(heading)).collect(),

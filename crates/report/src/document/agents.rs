@@ -1,6 +1,6 @@
 //! The agents of each phase, one below the other, so that one that is unlike the others is seen.
 
-use super::sections::{StoreSubject, detail_of};
+use super::subject::{StoreSubject, detail_of};
 use super::{Block, DataColumn, DataRow, DataTable, Detail, Sentence};
 use crate::cell::Cell;
 use crate::result::{AgentResult, PhaseResult};
@@ -40,10 +40,8 @@ pub(super) fn blocks(store: &StoreSubject<'_>) -> Vec<Block> {
 fn of_phase(phase: &PhaseResult) -> Vec<Block> {
     let detail = if phase.prepares() { Detail::Written } else { detail_of(phase) };
     let name = DataColumn::words(format!("Agents of {}", phase.name));
-    let column = |(label, meaning, _): &Column| DataColumn {
-        meaning,
-        ..DataColumn::figures(*label)
-    };
+    let column =
+        |(label, meaning, _): &Column| DataColumn { meaning, ..DataColumn::figures(*label) };
     let table = DataTable {
         columns: std::iter::once(name).chain(COLUMNS.iter().map(column)).collect(),
         rows: phase.agents.iter().map(|agent| DataRow { detail, ..row(agent) }).collect(),

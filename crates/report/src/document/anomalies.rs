@@ -1,6 +1,6 @@
 //! Examples of reads that the ledger does not allow.
 
-use super::sections::StoreSubject;
+use super::subject::StoreSubject;
 use super::{Block, DataColumn, DataRow, DataTable};
 use crate::cell::Cell;
 use crate::result::AnomalyResult;
@@ -13,9 +13,10 @@ const COLUMNS: [&str; 8] =
 /// Builds the table of those that were kept as examples.
 pub(super) fn blocks(store: &StoreSubject<'_>) -> Vec<Block> {
     let run = store.run;
-    let found = run.phases.iter().flat_map(|phase| {
-        phase.anomalies.iter().map(move |anomaly| row(&phase.name, anomaly))
-    });
+    let found = run
+        .phases
+        .iter()
+        .flat_map(|phase| phase.anomalies.iter().map(move |anomaly| row(&phase.name, anomaly)));
     let table = DataTable {
         columns: COLUMNS.map(DataColumn::words).into(),
         rows: found.collect(),

@@ -1,6 +1,6 @@
 //! How the suite's claims stand, with why and how far they reach.
 
-use super::sections::StoreSubject;
+use super::subject::StoreSubject;
 use super::{Block, Sentence};
 use crate::cell::Cell;
 use crate::wording::{condition_text, reach_text};

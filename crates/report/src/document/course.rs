@@ -1,6 +1,6 @@
 //! What limited each phase, when it settled, where it left its level, and what servers did beside.
 
-use super::sections::StoreSubject;
+use super::subject::StoreSubject;
 use super::{Block, Detail, Sentence};
 use crate::phase_events::{course_lines, departures};
 use crate::result::PhaseResult;

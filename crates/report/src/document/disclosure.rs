@@ -1,6 +1,6 @@
 //! What must be told so that somebody can do it again: stores, testbeds, the machine, the command and the plan.
 
-use super::sections::{StoreSubject, Subject};
+use super::subject::{StoreSubject, Subject};
 use super::{Block, DataColumn, DataRow, DataTable};
 use crate::cell::Cell;
 use crate::result::{StoreRun, TestbedResult};

@@ -1,15 +1,17 @@
 //! What the driver of a store noticed in each phase.
 
-use super::sections::{StoreSubject, detail_of};
+use super::subject::{StoreSubject, detail_of};
 use super::{Block, DataColumn, DataRow, DataTable};
 use crate::cell::Cell;
 use crate::result::{FigureResult, PhaseResult};
 
 /// Builds the table of all figures.
 pub(super) fn blocks(store: &StoreSubject<'_>) -> Vec<Block> {
-    let figures = store.run.phases.iter().flat_map(|phase| {
-        phase.figures.iter().map(move |figure| row(phase, figure))
-    });
+    let figures = store
+        .run
+        .phases
+        .iter()
+        .flat_map(|phase| phase.figures.iter().map(move |figure| row(phase, figure)));
     let table = DataTable {
         columns: vec![
             DataColumn::words("Phase"),
@@ -25,7 +27,8 @@ pub(super) fn blocks(store: &StoreSubject<'_>) -> Vec<Block> {
 }
 
 fn row(phase: &PhaseResult, figure: &FigureResult) -> DataRow {
-    let words = |text: &str| if text.is_empty() { Cell::Blank } else { Cell::Text(text.to_owned()) };
+    let words =
+        |text: &str| if text.is_empty() { Cell::Blank } else { Cell::Text(text.to_owned()) };
     let cells = [
         Cell::Text(phase.name.clone()),
         Cell::Text(figure.name.clone()),

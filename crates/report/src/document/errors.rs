@@ -1,6 +1,6 @@
 //! The errors that operations ended in, by phase and class.
 
-use super::sections::StoreSubject;
+use super::subject::StoreSubject;
 use super::{Block, DataColumn, DataRow, DataTable, Detail, Sentence};
 use crate::cell::Cell;
 use crate::result::{ErrorResult, PhaseResult};
@@ -9,8 +9,7 @@ use crate::wording::certainty_text;
 /// Builds the table of all errors.
 pub(super) fn blocks(store: &StoreSubject<'_>) -> Vec<Block> {
     let phases = store.run.phases.iter();
-    let errors =
-        phases.flat_map(|phase| phase.errors.iter().map(move |error| row(phase, error)));
+    let errors = phases.flat_map(|phase| phase.errors.iter().map(move |error| row(phase, error)));
     let table = DataTable {
         columns: vec![
             DataColumn::words("Phase"),

@@ -1,10 +1,8 @@
 //! What was done to the testbed, what each fault cost, and what became of the writes.
 
-use super::sections::StoreSubject;
+use super::subject::StoreSubject;
 use super::{Block, DataColumn, DataRow, DataTable, Detail, RowKind, Sentence, Tone};
-use crate::account::lines::{
-    ACCOUNT_LINES, PLACE_LABELS, examples, rows, stale_text, writes_text,
-};
+use crate::account::lines::{ACCOUNT_LINES, PLACE_LABELS, examples, rows, stale_text, writes_text};
 use crate::result::{PhaseResult, moments};
 use crate::wording::fault_text;
 
@@ -25,10 +23,9 @@ pub(super) fn costs(store: &StoreSubject<'_>) -> Vec<Block> {
 fn cost_table(phase: &PhaseResult) -> DataTable {
     let [fault, at, of] = PLACE_LABELS;
     let place = [DataColumn::words(fault), DataColumn::figures(at), DataColumn::words(of)];
-    let columns = ACCOUNT_LINES.iter().map(|line| DataColumn {
-        meaning: line.meaning,
-        ..DataColumn::figures(line.label)
-    });
+    let columns = ACCOUNT_LINES
+        .iter()
+        .map(|line| DataColumn { meaning: line.meaning, ..DataColumn::figures(line.label) });
     let rows = rows(&phase.account).into_iter().map(|cells| {
         let is_first = !cells[0].text().is_empty();
         let kind = if is_first { RowKind::Whole } else { RowKind::Part };
@@ -59,8 +56,9 @@ fn of_writes(phase: &PhaseResult) -> Option<Sentence> {
     let examples: Vec<Sentence> = examples(writes).map(Sentence::new).collect();
     let is_quiet = phase.account.is_empty() && wrong == 0 && examples.is_empty();
     let told = Sentence::of(&phase.name, writes_text(writes)).over(examples);
-    Some(
-        told.toned(if writes.lost > 0 { Tone::Bad } else { Tone::Plain })
-            .shown(if is_quiet { Detail::Written } else { Detail::Always }),
-    )
+    Some(told.toned(if writes.lost > 0 { Tone::Bad } else { Tone::Plain }).shown(if is_quiet {
+        Detail::Written
+    } else {
+        Detail::Always
+    }))
 }

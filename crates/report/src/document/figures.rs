@@ -1,6 +1,6 @@
 //! The main table of a store: rates, latencies, errors and wrong reads of each phase; and the charts.
 
-use super::sections::{StoreSubject, Subject, detail_of};
+use super::subject::{StoreSubject, Subject, detail_of};
 use super::{Block, DataColumn, DataRow, DataTable, Detail, RowKind, Sentence};
 use crate::cell::{Cell, LatencyUnit};
 use crate::lines::{ReportLine, has_misses, report_lines, run_has_misses};

@@ -2,7 +2,7 @@
 
 use kvdyno_core::evidence::EvidenceStatus;
 
-use super::sections::StoreSubject;
+use super::subject::StoreSubject;
 use super::{Block, Sentence, Tone};
 use crate::evidence;
 use crate::lines;

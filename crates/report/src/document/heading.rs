@@ -1,6 +1,6 @@
 //! What a report begins with: what was run, when, by which kvdyno, and what must be known of it first.
 
-use super::sections::Subject;
+use super::subject::Subject;
 use crate::cell::Cell;
 use crate::result::{Build, RunResult, Status};
 use crate::wording::{moment_text, status_text};

@@ -1,6 +1,6 @@
 //! After several stores: which is ahead in each phase, below whose figures are doubted.
 
-use super::sections::Subject;
+use super::subject::Subject;
 use super::{Block, Sentence, Tone};
 use crate::ranking::PhaseRanking;
 

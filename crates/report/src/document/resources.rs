@@ -1,6 +1,6 @@
 //! What each phase took of the machine.
 
-use super::sections::StoreSubject;
+use super::subject::StoreSubject;
 use super::{Block, DataColumn, DataRow, DataTable};
 use crate::cell::Cell;
 use kvdyno_core::ground::numbers::bytes_text;

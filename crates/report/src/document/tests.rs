@@ -2,7 +2,8 @@
 
 mod outputs;
 
-use super::sections::{Subject, of_result};
+use super::sections::{document, of_result};
+use super::subject::Subject;
 use super::*;
 use crate::result::{
     AgentResult, BacklogAccount, CourseResult, FaultAccount, PhaseResult, Reason, RunResult,
@@ -89,7 +90,7 @@ fn a_store_that_is_still_measured_is_judged_so_far() {
     let mut result = sample::two_stores();
     let level = |result: &RunResult, store: usize, is_live| {
         let subject = Subject { is_live, ..Subject::of(result).unwrap() };
-        let document = subject.document().of_store(store);
+        let document = document(&subject).of_store(store);
         let told = sentences(&document.sections[0].blocks);
         told.into_iter().map(|sentence| sentence.text).find_map(|cell| match cell {
             Cell::Level(level, words) => Some((level, words)),
@@ -101,7 +102,10 @@ fn a_store_that_is_still_measured_is_judged_so_far() {
     result.runs.iter_mut().for_each(|run| run.status = Status::Running);
     let suspect = Some(crate::result::Level::Suspect);
     assert_eq!(level(&result, 0, false), Some((valid, "valid".to_owned())));
-    assert_eq!(level(&result, 0, true), Some((None, "nothing against 3 phases that are over".to_owned())));
+    assert_eq!(
+        level(&result, 0, true),
+        Some((None, "nothing against 3 phases that are over".to_owned()))
+    );
     assert_eq!(level(&result, 1, true), Some((suspect, "suspect so far".to_owned())));
     result.runs[0].verdict = None;
     assert_eq!(level(&result, 0, true), Some((None, "not judged".to_owned())));
@@ -155,14 +159,18 @@ fn what_faults_cost_has_no_empty_columns() {
         ..FaultAccount::default()
     };
     let (window_ns, watched_ns) = (2_000_000_000, 20_000_000_000);
-    let backlog = Some(BacklogAccount { most: 9, window_ns, watched_ns, ..BacklogAccount::default() });
+    let backlog =
+        Some(BacklogAccount { most: 9, window_ns, watched_ns, ..BacklogAccount::default() });
     let mut result = sample::two_stores();
     result.runs[0].phases[1].account = vec![fault.clone()];
     let closed = table(&result, "costs");
     assert_eq!(labels(&closed), ["Fault", "At", "Of", "OK", "Failed", "Unclear"]);
     assert_eq!(closed.caption, "mixed");
     assert_eq!(closed.rows[0].cells[0], Cell::Text("start again redis-1".to_owned()));
-    assert_eq!((&closed.rows[1].cells[0], &closed.rows[1].cells[3]), (&Cell::Blank, &Cell::Count(7)));
+    assert_eq!(
+        (&closed.rows[1].cells[0], &closed.rows[1].cells[3]),
+        (&Cell::Blank, &Cell::Count(7))
+    );
     result.runs[0].phases[1].account = vec![FaultAccount { backlog, ..fault }];
     assert!(labels(&table(&result, "costs")).contains(&"Drained"));
 }
@@ -172,7 +180,8 @@ fn errors_and_figures_of_drivers_are_rows() {
     let result = sample::two_stores();
     let errors = table(&result, "errors");
     assert_eq!(errors.rows.len(), 1);
-    let expected = [Cell::Count(44), Cell::Time(2_000_000_000), Cell::Text("no answer within 2 s".to_owned())];
+    let expected =
+        [Cell::Count(44), Cell::Time(2_000_000_000), Cell::Text("no answer within 2 s".to_owned())];
     assert_eq!(errors.rows[0].cells[3..], expected);
     let figures = table(&result, "drivers");
     let value = Cell::Figure(Some(0.932), FigureUnit::Share);
@@ -192,8 +201,7 @@ fn remarks_and_limits_are_told_on_demand() {
     let remark = Reason { level, text: "worth knowing".to_owned(), ..sample::reason(1.0, 2.0) };
     run.verdict = Some(Verdict::of(vec![remark]));
     run.phases[1].limit = Some(kvdyno_core::measure::Limit::ServerThread { pid: 7, busy: 0.97 });
-    run.phases[1].course =
-        Some(CourseResult { never_settled: true, ..CourseResult::default() });
+    run.phases[1].course = Some(CourseResult { never_settled: true, ..CourseResult::default() });
     let document = of_result(&result).unwrap();
     let told = |detail, id| {
         let sections = document.at(detail).sections.into_iter();
@@ -227,7 +235,8 @@ fn a_warm_up_is_on_the_terminal_only_if_something_went_wrong_in_it() {
 #[test]
 fn what_was_lost_is_bad_and_what_is_all_there_is_not_told_on_a_terminal() {
     let mut result = sample::two_stores();
-    let writes = crate::result::WriteAccount { acknowledged: 10, exact: true, ..Default::default() };
+    let writes =
+        crate::result::WriteAccount { acknowledged: 10, exact: true, ..Default::default() };
     let told = |result: &mut RunResult, writes| {
         let phase: &mut PhaseResult = &mut result.runs[0].phases[1];
         phase.writes = Some(writes);

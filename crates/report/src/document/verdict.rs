@@ -1,7 +1,7 @@
 //! Of each store: what it promises, how it is judged and what speaks against its figures.
 
 use super::heading::status;
-use super::sections::StoreSubject;
+use super::subject::StoreSubject;
 use super::{Block, Detail, Sentence, Tone};
 use crate::cell::Cell;
 use crate::reasons::told_reasons;

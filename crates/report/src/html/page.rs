@@ -3,12 +3,13 @@
 
 use kvdyno_core::redact::plain_lines;
 
-use crate::document::sections::Subject;
+use crate::document::sections;
+use crate::document::subject::Subject;
 use crate::document::{Detail, Document, Place};
 use crate::result::{HistogramError, RunResult};
 
 use super::charts::Charts;
-use super::write::{cards, escaped, header, sections};
+use super::write::{cards, escaped, header, sections as written};
 use super::{chart_library, page_style, script_json};
 
 /// What draws the page's charts, and chooses which.
@@ -31,7 +32,7 @@ pub(crate) fn page(
     is_live: bool,
 ) -> Result<String, HistogramError> {
     let subject = Subject { is_live, has_timeline: charts.has_timeline(), ..Subject::of(result)? };
-    let document = subject.document().at(Detail::Page);
+    let document = sections::document(&subject).at(Detail::Page);
     let (live, live_script) = if is_live { (LIVE, LIVE_SCRIPT) } else { ("", "") };
     let body = format!(
         "{}<main>\n{live}<div data-told=\"figures\">\n{}{}{}</div>\n{}<div data-told=\"tables\">\n{}</div>\n</main>\n\
@@ -41,10 +42,10 @@ pub(crate) fn page(
          <script>{}</script>\n<script>{SCRIPT}{live_script}</script>\n",
         header(&document, "report"),
         cards(&document),
-        sections(&document, Place::Summary),
-        sections(&document, Place::Figures),
-        sections(&document, Place::Charts),
-        sections(&document, Place::Tables),
+        written(&document, Place::Summary),
+        written(&document, Place::Figures),
+        written(&document, Place::Charts),
+        written(&document, Place::Tables),
         escaped(&result.kvdyno.version),
         script_json(charts),
         chart_library(),
@@ -61,7 +62,9 @@ pub(crate) fn plain_page(document: &Document, what: &str) -> String {
     let body = format!(
         "{}<main>\n{}</main>\n<footer>Made by kvdyno.</footer>\n",
         header(&document, what),
-        [Place::Summary, Place::Figures, Place::Tables].map(|place| sections(&document, place)).concat()
+        [Place::Summary, Place::Figures, Place::Tables]
+            .map(|place| written(&document, place))
+            .concat()
     );
     shell(&document.title, what, "", "", &body)
 }

@@ -122,3 +122,42 @@ fn a_long_run_stays_below_the_limit() {
     result.suite.plan = serde_json::Value::String("x".repeat(5_000_000));
     assert!(page(&result).len() < LARGEST_PAGE);
 }
+
+#[test]
+fn charts_of_searches_have_a_place_where_there_is_one_and_a_hidden_one_while_a_run_goes_on() {
+    let mut result = sample::two_stores();
+    let folder = tempfile::tempdir().unwrap();
+    let live = |result: &RunResult| crate::live::of_folder(result, folder.path()).unwrap().0;
+    let [none, shown, hidden] = [
+        "id=\"capacity-latency\"",
+        "<section id=\"capacity\">",
+        "<section id=\"capacity\" hidden>",
+    ];
+    assert!(!page(&result).contains(none) && live(&result).contains(hidden));
+    result.runs[0].capacity = vec![sample::capacity()];
+    assert!(page(&result).contains(shown) && live(&result).contains(shown));
+    for region in ["header", "figures", "tables"] {
+        assert_eq!(live(&result).matches(&format!("data-told=\"{region}\"")).count(), 1);
+    }
+    assert!(!page(&result).contains("id=\"steer\"") && live(&result).contains("id=\"steer\""));
+}
+
+#[test]
+fn a_page_has_so_many_rows_and_says_how_many_more_there_are() {
+    let mut result = sample::two_stores();
+    let phase = &mut result.runs[1].phases[1];
+    phase.errors = vec![phase.errors[0].clone(); 207];
+    let page = page(&result);
+    assert_eq!(page.matches("<td class=\"words\">no answer within 2 s</td>").count(), 200);
+    assert!(page.contains("7 more are in result.json"));
+}
+
+#[test]
+fn a_folder_is_linked_by_its_address() {
+    use crate::cell::Cell;
+    use crate::document::Document;
+    let facts = vec![(String::new(), Cell::Report("1 <a>&\"/ü".to_owned()))];
+    let page = page::plain_page(&Document { facts, ..Document::default() }, "trials");
+    let link = "<a href=\"1%20%3Ca%3E%26%22/%C3%BC/report.html\">1 &#60;a&#62;&#38;&#34;/ü</a>";
+    assert!(page.contains(link), "{page}");
+}

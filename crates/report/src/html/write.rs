@@ -40,18 +40,14 @@ pub(crate) fn header(document: &Document, what: &str) -> String {
 
 /// Writes the sections that a page has in a place: of each kind those of all stores together.
 pub(crate) fn sections(document: &Document, place: Place) -> String {
-    let here: Vec<&Section> =
+    let mut here: Vec<&Section> =
         document.sections.iter().filter(|section| section.place == place).collect();
-    let mut kinds: Vec<&str> = Vec::new();
-    for section in &here {
-        if !kinds.contains(&section.id) {
-            kinds.push(section.id);
-        }
-    }
-    kinds.iter().map(|id| kind(document, here.iter().copied().filter(|one| one.id == *id))).collect()
+    here.sort_by_key(|section| section.rank);
+    let kinds = here.chunk_by(|one, other| one.id == other.id);
+    kinds.map(|sections| kind(document, sections)).collect()
 }
 
-fn kind<'a>(document: &Document, sections: impl Iterator<Item = &'a Section>) -> String {
+fn kind(document: &Document, sections: &[&Section]) -> String {
     let (mut title, mut attributes, mut text) = ("", String::new(), String::new());
     for section in sections {
         title = section.title;
@@ -77,10 +73,10 @@ pub(crate) fn cards(document: &Document) -> String {
         let own = sections.filter(|one| one.place == Place::Card && one.store == Some(store));
         let blocks: Vec<&Block> = own.flat_map(|section| &section.blocks).collect();
         let level = blocks.iter().find_map(|block| match block {
-            Block::Paragraph(Sentence { text: level @ Cell::Level(..), .. }) => Some(class(level)),
+            Block::Paragraph(Sentence { text: Cell::Level(level, _), .. }) => *level,
             _ => None,
         });
-        let level = level.unwrap_or_default();
+        let level = level.map_or("unjudged", |level| level.name());
         let text: String = blocks.iter().map(|block| write_block(block)).collect();
         let name = sentence_text(name);
         format!("<article class=\"verdict {level}\">\n<h2>{name}</h2>\n{text}</article>\n")
@@ -91,7 +87,9 @@ pub(crate) fn cards(document: &Document) -> String {
 
 fn write_block(block: &Block) -> String {
     match block {
-        Block::Paragraph(one) => format!("<p{}>{}</p>\n{}", tone(one), sentence(one), list(&one.under)),
+        Block::Paragraph(one) => {
+            format!("<p{}>{}</p>\n{}", tone(one), sentence(one), list(&one.under))
+        }
         Block::List(sentences) => list(sentences),
         Block::Table(one) => table(one),
         Block::Facts(facts) => {
@@ -99,11 +97,14 @@ fn write_block(block: &Block) -> String {
                 format!("<dt>{}</dt><dd>{}</dd>\n", sentence_text(name), cell(value))
             };
             let shown: String = facts.iter().take(MOST_FACTS).map(fact).collect();
-            format!("<dl>\n{shown}</dl>\n{}", more(facts.len(), MOST_FACTS))
+            format!("<dl>\n{shown}</dl>\n{}", more(facts.len(), MOST_FACTS, ""))
         }
         Block::Code(code) => {
             let text = escaped(&shortened(code, LONGEST_CODE));
-            format!("<pre>{text}</pre>\n{}", more(code.chars().count(), LONGEST_CODE))
+            format!(
+                "<pre>{text}</pre>\n{}",
+                more(code.chars().count(), LONGEST_CODE, " characters")
+            )
         }
         Block::Folded(name, blocks) => {
             let text: String = blocks.iter().map(write_block).collect();
@@ -117,17 +118,18 @@ fn write_block(block: &Block) -> String {
 }
 
 /// That not all is on the page, if so.
-fn more(all: usize, shown: usize) -> String {
+fn more(all: usize, shown: usize, what: &str) -> String {
     match all.checked_sub(shown) {
         None | Some(0) => String::new(),
-        Some(more) => format!("<p class=\"note\">{more} more are in result.json</p>\n"),
+        Some(more) => format!("<p class=\"note\">{more} more{what} are in result.json</p>\n"),
     }
 }
 
 fn list(sentences: &[Sentence]) -> String {
-    let item = |one: &Sentence| format!("<li{}>{}{}</li>\n", tone(one), sentence(one), list(&one.under));
+    let item =
+        |one: &Sentence| format!("<li{}>{}{}</li>\n", tone(one), sentence(one), list(&one.under));
     let items: String = sentences.iter().take(MOST).map(item).collect();
-    let more = more(sentences.len(), MOST);
+    let more = more(sentences.len(), MOST, "");
     if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n{more}") }
 }
 
@@ -184,7 +186,7 @@ fn table(table: &DataTable) -> String {
          <tbody>\n{}</tbody>\n</table></div>\n{}",
         heading.collect::<String>(),
         rows.collect::<String>(),
-        more(table.rows.len(), MOST)
+        more(table.rows.len(), MOST, "")
     )
 }
 
@@ -196,7 +198,9 @@ fn named(class: &str) -> String {
 fn class(cell: &Cell) -> String {
     match cell {
         Cell::Status(status) => status.name().replace(' ', "-"),
-        Cell::Level(level, _) => format!("level {}", level.map_or("unjudged", |level| level.name())),
+        Cell::Level(level, _) => {
+            format!("level {}", level.map_or("unjudged", |level| level.name()))
+        }
         _ => String::new(),
     }
 }

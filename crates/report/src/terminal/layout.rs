@@ -44,7 +44,8 @@ pub(crate) fn columns(
         (above[0], widths[0]) = (String::new(), 0);
     } else if excess > 0 {
         let narrow = widths[0].min(widths[0].saturating_sub(excess).max(NARROWEST));
-        if let Some(cut) = [cut, cut_within].into_iter().find_map(|cut| apart(&names, narrow, cut)) {
+        if let Some(cut) = [cut, cut_within].into_iter().find_map(|cut| apart(&names, narrow, cut))
+        {
             widths[0] = narrow;
             cells.iter_mut().zip(cut).for_each(|(row, name)| row[0] = name);
         }
@@ -157,7 +158,9 @@ mod tests {
 
     #[test]
     fn names_are_not_cut_until_they_are_equal() {
-        let rows = |names: [&str; 2]| laid_out(&names.map(|name| [name, "12"]).each_ref().map(|row| &row[..]), 15);
+        let rows = |names: [&str; 2]| {
+            laid_out(&names.map(|name| [name, "12"]).each_ref().map(|row| &row[..]), 15)
+        };
         let told = rows(["update 100 B zipfian", "update 100 B uniform"]);
         assert_eq!(told, ["update…pfian 12", "update…iform 12"]);
         // The same name twice may be cut; names that differ in their middle only are whole.

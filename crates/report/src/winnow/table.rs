@@ -2,18 +2,12 @@
 
 use super::{Column, RequirementStatus};
 use crate::cell::Cell;
-use crate::document::{
-    Block, DataColumn, DataRow, DataTable, Detail, Document, Place, Section, Sentence,
-};
+use crate::document::{Block, DataColumn, DataRow, DataTable, Document, Section, Sentence};
 use crate::html::page::plain_page;
 use crate::terminal::{self, Style};
 
 /// Requirements down, stores across; then of each store its run and the reasons.
 fn document(title: &str, columns: &[Column]) -> Document {
-    let section = |id, store, blocks| {
-        let (title, place, detail) = ("", Place::Tables, Detail::Always);
-        Section { id, title, place, detail, store, blocks }
-    };
     let word = |standing: RequirementStatus| {
         Cell::Level(Some(standing.level()), standing.name().to_owned())
     };
@@ -31,7 +25,10 @@ fn document(title: &str, columns: &[Column]) -> Document {
     let reasons = columns.iter().enumerate().map(|(at, column)| {
         let run = match column.result.as_str() {
             "" => Sentence::of("run that shows it", "none"),
-            run => Sentence { text: Cell::Report(run.to_owned()), ..Sentence::of("run that shows it", "") },
+            run => Sentence {
+                text: Cell::Report(run.to_owned()),
+                ..Sentence::of("run that shows it", "")
+            },
         };
         let why = column.cells.iter().map(|cell| {
             let place = match cell.phase.as_str() {
@@ -41,9 +38,13 @@ fn document(title: &str, columns: &[Column]) -> Document {
             let why = format!("{}: {}{place}", cell.standing.name(), cell.why);
             Sentence::of(&cell.requirement, why)
         });
-        section("reasons", Some(at), vec![Block::List(std::iter::once(run).chain(why).collect())])
+        Section::untitled(
+            "reasons",
+            Some(at),
+            vec![Block::List(std::iter::once(run).chain(why).collect())],
+        )
     });
-    let table = section("requirements", None, vec![Block::Table(table)]);
+    let table = Section::untitled("requirements", None, vec![Block::Table(table)]);
     Document {
         title: title.to_owned(),
         facts: vec![("".to_owned(), Cell::Text(title.to_owned()))],

@@ -232,6 +232,9 @@ fn golden_page() {
         let begin = page.find(from).unwrap();
         &page[begin..begin + page[begin..].find(to).unwrap()]
     };
-    let told = [between("<header", "<section id=\"charts\""), between("<div data-told=\"tables\"", "</main>")];
+    let told = [
+        between("<header", "<section id=\"charts\""),
+        between("<div data-told=\"tables\"", "</main>"),
+    ];
     assert_golden("two_stores.html", &told.join(""));
 }

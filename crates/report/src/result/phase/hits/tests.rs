@@ -1,7 +1,7 @@
 //! Gets that missed stand apart in every way of showing a result, and flatter no figure of the others.
 
-use crate::compare::Samples;
 use crate::cell::LatencyUnit;
+use crate::compare::Samples;
 use crate::lines::report_lines;
 use crate::objective::met;
 use crate::result::{Latency, PhaseResult, RunResult, SeriesResult};
