@@ -6,6 +6,7 @@ mod agents;
 mod anomalies;
 mod claims;
 mod course;
+mod differences;
 mod disclosure;
 mod drivers;
 mod errors;

@@ -4,8 +4,8 @@
 use super::subject::{StoreSubject, Subject};
 use super::{Block, Detail, Document, Place, Section};
 use super::{
-    agents, anomalies, claims, course, disclosure, drivers, errors, faults, figures, findings,
-    heading, ranking, resources, verdict,
+    agents, anomalies, claims, course, differences, disclosure, drivers, errors, faults, figures,
+    findings, heading, ranking, resources, verdict,
 };
 use crate::result::{HistogramError, RunResult, StoreRun};
 use crate::wording::difference_stamp;
@@ -26,6 +26,7 @@ use Place::{Card, Charts, Figures, Summary, Tables};
 
 /// Every section, in order; those without a title go on where the one before them ends.
 const SECTIONS: &[Kind] = &[
+    ("differences", "What differs from the suite", Summary, Always, Run(differences::blocks)),
     ("verdict", "", Card, Always, Store(verdict::blocks)),
     ("verification", "", Card, Always, Store(findings::verification)),
     ("findings", "", Card, Always, Store(findings::findings)),
