@@ -18,7 +18,7 @@ pub(crate) enum Cell {
     Text(String),
     /// Status of a claim.
     Status(EvidenceStatus),
-    /// How a store is judged, if it is, in words.
+    /// Level of a verdict, `None` before there is one, and its words.
     Level(Option<Level>, String),
     /// Folder of a result, whose page stands in it.
     Report(String),
@@ -28,7 +28,7 @@ pub(crate) enum Cell {
     Name(f64),
     /// Part of a whole, rounded down: all of them is all of them, 99.996 % is not 100.
     Hits(f64),
-    /// What a store's driver noticed, in its unit; `None` if it is not known.
+    /// Figure of a store's driver, in its unit; `None` if it is not known.
     Figure(Option<f64>, FigureUnit),
     /// Number of things.
     Count(u64),

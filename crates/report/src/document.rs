@@ -32,20 +32,20 @@ pub(crate) const LONGEST_SENTENCE: usize = 2_000;
 /// Most characters of a cell of a table that an output shows.
 pub(crate) const LONGEST_CELL: usize = 400;
 
-/// How much an output shows, the least first: each shows all that those before it show.
+/// Level of detail of an output, the least first: each output shows all that those before it show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Detail {
     /// Every output.
     Always,
     /// A terminal on demand.
     Demand,
-    /// What is kept: Markdown and pages.
+    /// Files: Markdown and pages.
     Written,
     /// Pages.
     Page,
 }
 
-/// What something says of a run.
+/// Judgement that a sentence passes on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// Nothing good or bad.
@@ -58,7 +58,7 @@ pub(crate) enum Tone {
     Bad,
 }
 
-/// Where a page has a section.
+/// Place of a section on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// In the card of its store, at the top.
@@ -82,7 +82,7 @@ pub(crate) struct Document {
     pub subtitle: String,
     /// Facts that it begins with; some have no name.
     pub facts: Vec<(String, Cell)>,
-    /// What must be known before anything is read.
+    /// Warnings that stand before everything else.
     pub stamps: Vec<String>,
     /// Each store, with its version.
     pub stores: Vec<String>,
@@ -97,15 +97,15 @@ pub(crate) struct Section {
     pub id: &'static str,
     /// Heading; may be empty.
     pub title: &'static str,
-    /// Where a page has it.
+    /// Place on a page.
     pub place: Place,
-    /// Who shows it.
+    /// Least detail of the outputs that show it.
     pub detail: Detail,
     /// Order of its kind among all kinds: those of an output that puts the stores together are in it.
     pub rank: usize,
     /// Index of its store; `None` of what is about the run.
     pub store: Option<usize>,
-    /// What it holds.
+    /// Content, in order.
     pub blocks: Vec<Block>,
 }
 
@@ -122,7 +122,7 @@ pub(crate) enum Block {
     Facts(Vec<(String, Cell)>),
     /// Text for machines.
     Code(String),
-    /// What is not seen until it is asked for, with its name.
+    /// Blocks that a reader opens by their name.
     Folded(String, Vec<Block>),
     /// Charts that the page's script draws; empty ones are hidden until they have something to show.
     Chart {
@@ -136,28 +136,28 @@ pub(crate) enum Block {
 /// A sentence without a stop.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sentence {
-    /// What it is of, such as a phase or a status; [`Cell::Blank`] if it says so itself.
+    /// Phase, status or name that it is about; [`Cell::Blank`] if the text says so itself.
     pub lead: Cell,
-    /// What it says.
+    /// The statement.
     pub text: Cell,
-    /// What that means.
+    /// Judgement that it passes.
     pub tone: Tone,
-    /// Who shows it.
+    /// Least detail of the outputs that show it.
     pub detail: Detail,
-    /// What stands behind it.
+    /// Sentences that give its reasons.
     pub under: Vec<Sentence>,
 }
 
 /// A table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct DataTable {
-    /// What it is of; may be empty.
+    /// Heading; may be empty.
     pub caption: String,
     /// Its columns.
     pub columns: Vec<DataColumn>,
     /// Its rows, each with a cell for each column.
     pub rows: Vec<DataRow>,
-    /// Where there is no room for all columns the first cell of a row stands above it, whole.
+    /// True if the first cell stands above its row, whole, where there is no room for all columns.
     pub names_above: bool,
 }
 
@@ -166,7 +166,7 @@ pub(crate) struct DataTable {
 pub(crate) struct DataColumn {
     /// Heading.
     pub label: String,
-    /// What it is, for hints; may be empty.
+    /// Explanation for hints; may be empty.
     pub meaning: &'static str,
     /// It holds words, not figures.
     pub has_words: bool,
@@ -177,15 +177,15 @@ pub(crate) struct DataColumn {
 /// A row of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DataRow {
-    /// What it is about.
+    /// Subject of the row.
     pub kind: RowKind,
-    /// Who shows it.
+    /// Least detail of the outputs that show it.
     pub detail: Detail,
     /// A cell for each column.
     pub cells: Vec<Cell>,
 }
 
-/// What a row is about.
+/// Subject of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowKind {
     /// Something by itself.

@@ -69,7 +69,7 @@ fn sentence(sentence: &Sentence) -> String {
     if sentence.tone == Tone::Bad { format!("{lead}**{text}**") } else { format!("{lead}{text}") }
 }
 
-/// How something stands, which stands out.
+/// Returns a cell as text; statuses and verdicts are bold.
 fn strong(cell: &Cell) -> String {
     let text = escaped(&cell.text());
     if matches!(cell, Cell::Status(_) | Cell::Level(..)) { format!("**{text}**") } else { text }

@@ -79,7 +79,7 @@ pub fn render(result: &RunResult, style: Style) -> Result<String, HistogramError
     Ok(write(&of_result(result)?, style))
 }
 
-/// What [`render`] has of one of the stores.
+/// Renders the part of [`render`] that is about one store.
 ///
 /// # Errors
 /// As [`render`].

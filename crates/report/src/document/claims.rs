@@ -1,4 +1,4 @@
-//! How the suite's claims stand, with why and how far they reach.
+//! The suite's claims, each with its status, its conditions and its reach.
 
 use super::subject::StoreSubject;
 use super::{Block, Sentence};

@@ -1,4 +1,4 @@
-//! What limited each phase, when it settled, where it left its level, and what servers did beside.
+//! The course of each phase: its limit, when it settled, where it left its level, and what servers did beside.
 
 use super::subject::StoreSubject;
 use super::{Block, Detail, Sentence};

@@ -1,4 +1,4 @@
-//! What differs from the suite as it is defined: each key that an option changed.
+//! Differences from the suite as it is defined: each key that an option changed.
 
 use super::subject::Subject;
 use super::{Block, DataColumn, DataRow, DataTable};

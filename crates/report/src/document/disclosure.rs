@@ -1,4 +1,4 @@
-//! What must be told so that somebody can do it again: stores, testbeds, the machine, the command and the plan.
+//! Everything that a reader needs to repeat the run: stores, testbeds, the machine, the command and the plan.
 
 use super::subject::{StoreSubject, Subject};
 use super::{Block, DataColumn, DataRow, DataTable};

@@ -1,4 +1,4 @@
-//! What the driver of a store noticed in each phase.
+//! Figures that the driver of a store noticed in each phase.
 
 use super::subject::{StoreSubject, detail_of};
 use super::{Block, DataColumn, DataRow, DataTable};

@@ -1,4 +1,4 @@
-//! What was done to the testbed, what each fault cost, and what became of the writes.
+//! Faults: what was done to the testbed, what each fault cost, and what became of the writes.
 
 use super::subject::StoreSubject;
 use super::{Block, DataColumn, DataRow, DataTable, Detail, RowKind, Sentence, Tone};

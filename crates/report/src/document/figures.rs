@@ -6,7 +6,7 @@ use crate::cell::{Cell, LatencyUnit};
 use crate::lines::{ReportLine, has_misses, report_lines, run_has_misses};
 use crate::view::{Clock, PhaseView, Scope, title};
 
-/// What the mark of rows with latencies that may be longer means.
+/// Meaning of the mark of rows whose latencies may be longer.
 const LOWER_BOUNDS: &str = "≥: operations that were due and never started are in it at their age when the phase \
                             stopped, so these are lower bounds";
 

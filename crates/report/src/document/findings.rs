@@ -1,4 +1,4 @@
-//! Of each store: what verification saw, what was found out beyond the table, and what it leaves open.
+//! Findings about each store: what verification saw, what was found out beyond the table, and what it leaves open.
 
 use kvdyno_core::evidence::EvidenceStatus;
 

@@ -1,4 +1,4 @@
-//! What a report begins with: what was run, when, by which kvdyno, and what must be known of it first.
+//! The head of a report: what was run, when, by which kvdyno, and what must be known of it first.
 
 use super::subject::Subject;
 use crate::cell::Cell;

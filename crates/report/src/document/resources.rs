@@ -1,4 +1,4 @@
-//! What each phase took of the machine.
+//! Processors, memory and storage that each phase used.
 
 use super::subject::StoreSubject;
 use super::{Block, DataColumn, DataRow, DataTable};

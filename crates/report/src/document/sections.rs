@@ -13,7 +13,7 @@ use crate::wording::difference_stamp;
 /// A kind of section: its name, title, place on a page, who shows it, and how it is made.
 type Kind = (&'static str, &'static str, Place, Detail, Build);
 
-/// How the blocks of a section are made: once for the run, or for each store.
+/// Function that builds the blocks of a section, once for the run or for each store.
 #[derive(Clone, Copy)]
 enum Build {
     Run(fn(&Subject<'_>) -> Vec<Block>),

@@ -1,4 +1,4 @@
-//! What the sections of a report are made of: a result, read once, and each of its stores.
+//! The subject of a report: a result, read once, and each of its stores.
 
 use super::Detail;
 use crate::cell::LatencyUnit;
@@ -8,7 +8,7 @@ use crate::result::{HistogramError, PhaseResult, RunResult, StoreRun};
 use crate::view::{PhaseView, rows};
 use crate::wording::shows_published;
 
-/// What a report is about, read once.
+/// A result with everything that several sections need, computed once.
 pub(crate) struct Subject<'a> {
     pub result: &'a RunResult,
     pub labels: Vec<String>,
@@ -22,7 +22,7 @@ pub(crate) struct Subject<'a> {
     pub has_timeline: bool,
 }
 
-/// A store of what a report is about.
+/// One store of the result.
 pub(crate) struct StoreSubject<'a> {
     pub all: &'a Subject<'a>,
     pub run: &'a StoreRun,
@@ -68,7 +68,7 @@ impl StoreSubject<'_> {
     }
 }
 
-/// Returns who shows what is of a phase: warm-ups are left out on a terminal unless something went wrong in them, and so
+/// Returns the least detail of outputs that show figures of a phase: warm-ups are left out on a terminal unless something went wrong in them, and so
 /// are probes of a search, which the search tells of.
 pub(crate) fn detail_of(phase: &PhaseResult) -> Detail {
     let wrong = phase.tally.as_ref().is_some_and(|tally| tally.illegal() > 0);

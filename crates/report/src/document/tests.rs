@@ -1,4 +1,4 @@
-//! What reports hold, as typed values; and that every output says the same.
+//! Tests hold the typed values of reports, and that every output says the same.
 
 mod outputs;
 

@@ -1,4 +1,4 @@
-//! Of each store: what it promises, how it is judged and what speaks against its figures.
+//! The verdict of each store: what the store promises, how it is judged and what speaks against its figures.
 
 use super::heading::status;
 use super::subject::StoreSubject;

@@ -12,13 +12,13 @@ use super::charts::Charts;
 use super::write::{cards, escaped, header, sections as written};
 use super::{chart_library, page_style, script_json};
 
-/// What draws the page's charts, and chooses which.
+/// Script that draws the page's charts and lets the reader choose them.
 const SCRIPT: &str = concat!(
     include_str!("../../templates/page/charts.js"),
     include_str!("../../templates/page/page.js")
 );
 
-/// What a page has in addition that is told what happens.
+/// Strip of a page that follows a run, and the script that keeps the page up to date.
 const LIVE: &str = include_str!("../../templates/page/live.html");
 const LIVE_SCRIPT: &str = include_str!("../../templates/page/live.js");
 

@@ -6,7 +6,7 @@ use crate::document::shortened;
 
 /// Narrowest first column.
 const NARROWEST: usize = 10;
-/// Where the words of a last column go on below it only if it begins before here.
+/// Column from which on the words of a last column go on at the left margin, not below their begin.
 const FAR: usize = 60;
 
 /// Text with its control characters written out, so that no server's message moves the cursor. What is longer than

@@ -9,7 +9,7 @@ use crate::html::chart_library;
 use crate::html::page::shell;
 use crate::html::write::escaped;
 
-/// What pages allow themselves: their own scripts.
+/// Part of the policy of pages that allows their own scripts.
 const ALLOWED: &str = "script-src 'unsafe-inline'; ";
 
 /// Writes each of some things, one behind the other.

@@ -8,7 +8,7 @@ use crate::result::{ClaimResult, RunResult};
 use crate::terminal::{self, Style};
 use crate::{html, markdown, sample};
 
-/// What can be read back of an output: the rows of its tables, without cells that are empty, and the statuses of claims with
+/// Content read back from an output: the rows of its tables, without cells that are empty, and the statuses of claims with
 /// what is claimed.
 #[derive(Debug, Default, PartialEq)]
 struct ReadBack {
@@ -28,7 +28,7 @@ impl ReadBack {
     }
 }
 
-/// What an output of some detail must say.
+/// Returns the content that an output of some detail must have.
 fn expected(document: &Document, detail: Detail) -> ReadBack {
     let mut expected = ReadBack::default();
     for block in document.at(detail).sections.iter().flat_map(|section| &section.blocks) {
