@@ -172,11 +172,10 @@ fn measured(
 
 fn write(folder: &Path, required: &Requirements, columns: &[Column]) -> Result<(), Failure> {
     let title = title(required);
-    let page = winnow::html(title, columns).map_err(Failure::internal)?;
     let json = serde_json::to_string_pretty(columns).map_err(Failure::internal)?;
     let files = [
         ("winnow.md", winnow::markdown(title, columns)),
-        ("winnow.html", page),
+        ("winnow.html", winnow::html(title, columns)),
         ("winnow.json", json + "\n"),
     ];
     for (name, text) in files {

@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 
 use entries::{Entry, Found, Standing};
 pub(crate) use entries::{Figure, is_whole};
-use kvdyno_core::redact::plain_lines;
 
 use crate::ranking::store_labels;
 use crate::result::{HistogramError, RESULT_FILE, RunResult};
@@ -35,9 +34,6 @@ pub enum BoardError {
         /// Error of the system.
         source: io::Error,
     },
-    /// A page cannot be made.
-    #[error("the page's template: {0}; report this bug of kvdyno")]
-    Page(#[from] askama::Error),
 }
 
 /// Results, read for a site.
@@ -126,12 +122,12 @@ impl Board {
         for (name, entries) in &of_store {
             let page = StorePage::new(name, entries, &steps);
             latest.extend(page.latest_steps());
-            write_page(site, &pages::store_file(name), &page)?;
+            write_page(site, &pages::store_file(name), &page.write())?;
         }
         for (name, entries) in &of_suite {
-            write_page(site, &pages::suite_file(name), &SuitePage::new(name, entries))?;
+            write_page(site, &pages::suite_file(name), &SuitePage::new(name, entries).write())?;
         }
-        write_page(site, "index.html", &IndexPage::new(self, &of_suite, &of_store, latest))
+        write_page(site, "index.html", &IndexPage::new(self, &of_suite, &of_store, latest).write())
     }
 }
 
@@ -196,10 +192,9 @@ fn read(file: &Path, reports: &Path) -> Read {
     Ok((found.report, entries))
 }
 
-fn write_page(site: &Path, name: &str, page: &impl askama::Template) -> Result<(), BoardError> {
+fn write_page(site: &Path, name: &str, page: &str) -> Result<(), BoardError> {
     let path = site.join(name);
-    let text = page.render()?;
-    fs::write(&path, plain_lines(&text).as_bytes()).map_err(|source| unwritable(&path, source))
+    fs::write(&path, page).map_err(|source| unwritable(&path, source))
 }
 
 fn unwritable(path: &Path, source: io::Error) -> BoardError {

@@ -3,20 +3,33 @@
 
 use kvdyno_core::evidence::EvidenceStatus;
 use kvdyno_core::ground::numbers::{bytes_text, duration_text, grouped, significant};
+use kvdyno_core::store::FigureUnit;
 
-use crate::evidence;
-use crate::result::{StretchResult, Undecided};
-use crate::terminal::Style;
+use crate::result::{Level, StretchResult, Undecided};
 
 /// What a cell holds. Times are ns.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
-    /// There is none.
+    /// There is none, or too little to tell it.
     Nothing,
+    /// There cannot be one.
+    Blank,
     /// Words.
     Text(String),
     /// Status of a claim.
     Status(EvidenceStatus),
+    /// Level of a verdict, `None` before there is one, and its words.
+    Level(Option<Level>, String),
+    /// Folder of a result, whose page stands in it.
+    Report(String),
+    /// Latency in the unit of its table.
+    Latency(f64, LatencyUnit),
+    /// Number that names something.
+    Name(f64),
+    /// Part of a whole, rounded down: all of them is all of them, 99.996 % is not 100.
+    Hits(f64),
+    /// Figure of a store's driver, in its unit; `None` if it is not known.
+    Figure(Option<f64>, FigureUnit),
     /// Number of things.
     Count(u64),
     /// Operations a second, to three digits or more.
@@ -29,6 +42,8 @@ pub(crate) enum Cell {
     Bytes(u64),
     /// How long something took.
     Time(u64),
+    /// The least that something took.
+    AtLeast(u64),
     /// When something was, since the phase began.
     Moment(u64),
     /// When something was as before.
@@ -59,9 +74,16 @@ impl Cell {
     /// Returns it as text, without colour.
     pub fn text(&self) -> String {
         match self {
-            Cell::Nothing => "-".to_owned(),
-            Cell::Text(text) => text.clone(),
+            Cell::Nothing => "–".to_owned(),
+            Cell::Blank => String::new(),
+            Cell::Text(text) | Cell::Report(text) | Cell::Level(_, text) => text.clone(),
             Cell::Status(status) => status.name().to_owned(),
+            Cell::Latency(nanos, unit) => unit.text(*nanos),
+            Cell::Name(number) => format!("{number:.0}"),
+            Cell::Hits(share) => format!("{:.2}%", (share * 1e4).floor() / 1e2),
+            Cell::Figure(value, unit) => {
+                value.map_or("unknown".to_owned(), |value| figure(value, *unit))
+            }
             Cell::Count(count) => grouped(*count as f64),
             Cell::Rate(rate) => significant(*rate),
             Cell::WholeRate(rate) => grouped(*rate),
@@ -69,6 +91,7 @@ impl Cell {
             Cell::Bytes(bytes) => bytes_text(*bytes as f64),
             Cell::Time(0) => "0".to_owned(),
             Cell::Time(ns) => duration_text(*ns as f64),
+            Cell::AtLeast(ns) => format!("≥ {}", duration_text(*ns as f64)),
             Cell::Moment(ns) => format!("{:.3} s", *ns as f64 / 1e9),
             Cell::Recovery(recovery) => match (recovery.undecided, recovery.after_ns) {
                 (Some(_), _) => "not decided".to_owned(),
@@ -81,20 +104,42 @@ impl Cell {
             }
         }
     }
+}
 
-    /// Returns it as text for a terminal: a status in capitals, with its colour.
-    pub fn painted(&self, style: Style) -> String {
-        let Cell::Status(status) = self else { return self.text() };
-        let word = status.name().to_uppercase();
-        evidence::level(*status).map_or(word.clone(), |level| style.rated(level, &word))
+fn figure(value: f64, unit: FigureUnit) -> String {
+    match unit {
+        FigureUnit::Share => format!("{} %", significant(value * 100.0)),
+        FigureUnit::Count | FigureUnit::Ratio => significant(value),
+        FigureUnit::Seconds => duration_text(value * 1e9),
+    }
+}
+
+/// Unit of the latencies in a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LatencyUnit {
+    /// Microseconds.
+    Micros,
+    /// Milliseconds.
+    Millis,
+}
+
+impl LatencyUnit {
+    /// Returns the name of the unit.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            LatencyUnit::Micros => "µs",
+            LatencyUnit::Millis => "ms",
+        }
     }
 
-    /// Returns the class of a cell of a page, by which it is coloured; empty where nothing is.
-    pub fn class(&self) -> String {
-        match self {
-            Cell::Status(status) => status.name().replace(' ', "-"),
-            _ => String::new(),
-        }
+    /// Returns a latency in this unit with three or more significant digits.
+    #[must_use]
+    pub fn text(self, nanos: f64) -> String {
+        significant(match self {
+            LatencyUnit::Micros => nanos / 1e3,
+            LatencyUnit::Millis => nanos / 1e6,
+        })
     }
 }
 
@@ -110,7 +155,15 @@ mod tests {
         };
         let longest = StretchResult { from_ns: 1, length_ns: 1_500_000_000 };
         for (cell, text) in [
-            (Cell::of(None, Cell::Count), "-"),
+            (Cell::of(None, Cell::Count), "–"),
+            (Cell::Status(EvidenceStatus::NothingToShow), "nothing to show"),
+            (Cell::Latency(1_234_000.0, LatencyUnit::Micros), "1,234"),
+            (Cell::Hits(0.99996), "99.99%"),
+            (Cell::Figure(Some(0.932), FigureUnit::Share), "93.2 %"),
+            (Cell::Figure(Some(12_345.0), FigureUnit::Count), "12,345"),
+            (Cell::Figure(Some(0.002), FigureUnit::Seconds), "2.00 ms"),
+            (Cell::Figure(None, FigureUnit::Ratio), "unknown"),
+            (Cell::AtLeast(800_000), "≥ 800 µs"),
             (Cell::of(Some(48_211), Cell::Count), "48,211"),
             (Cell::Rate(1_000.0), "1,000"),
             (Cell::Share(0.501, 1), "50.1 %"),
@@ -123,14 +176,6 @@ mod tests {
             (Cell::Dips(3, longest), "3 (≤ 1.50 s)"),
         ] {
             assert_eq!(cell.text(), text);
-            assert_eq!(
-                (cell.painted(Style::PLAIN), cell.class()),
-                (text.to_owned(), String::new())
-            );
         }
-        let status = Cell::Status(EvidenceStatus::NothingToShow);
-        let told = (status.text(), status.painted(Style::PLAIN), status.class());
-        let words = ["nothing to show", "NOTHING TO SHOW", "nothing-to-show"].map(str::to_owned);
-        assert_eq!(told, words.into());
     }
 }

@@ -16,7 +16,7 @@ use crate::files::{
 };
 use crate::html;
 use crate::result::{AnomalyResult, RESULT_FILE, RunResult, rfc3339};
-use crate::trials::{TRIALS_FILE, Trials, TrialsError};
+use crate::trials::{TRIALS_FILE, Trials};
 
 /// Parent of a run's folder if none is named.
 pub const DEFAULT_PARENT: &str = "kvdyno-results";
@@ -53,14 +53,6 @@ pub enum FolderError {
         path: PathBuf,
         /// Error of the report.
         source: html::HtmlError,
-    },
-    /// The report over several trials cannot be made.
-    #[error("cannot make {path}: {source}")]
-    Trials {
-        /// Path of the report.
-        path: PathBuf,
-        /// Error of the report.
-        source: TrialsError,
     },
 }
 
@@ -296,11 +288,9 @@ pub fn write_trials(folder: &Path, trials: &Trials) -> Result<PathBuf, FolderErr
 /// Writes the page over trials to `to`.
 ///
 /// # Errors
-/// [`FolderError`] if it cannot be made or written.
+/// [`FolderError`] if it cannot be written.
 pub fn write_trials_page(trials: &Trials, to: &Path) -> Result<(), FolderError> {
-    let page =
-        trials.html().map_err(|source| FolderError::Trials { path: to.to_owned(), source })?;
-    replace(to, page.as_bytes())
+    replace(to, trials.html().as_bytes())
 }
 
 fn named_folder(path: &Path) -> Result<PathBuf, FolderError> {

@@ -1,23 +1,19 @@
 //! The report: one self-contained page that works offline. Everything that comes from outside is
-//! escaped: text by the template engine, chart data as JSON without a `<`.
+//! escaped: text by the writer, chart data as JSON without a `<`.
 
-mod account;
 mod brief;
 pub(crate) mod capacity;
 pub(crate) mod charts;
 pub(crate) mod page;
-mod testbed;
+pub(crate) mod write;
 
 use std::path::Path;
-
-use askama::Template;
-use kvdyno_core::redact::plain_lines;
 
 use crate::result::{HistogramError, RunResult};
 use crate::timeline::DrawnTimeline;
 
 use charts::Charts;
-use page::Page;
+use page::page;
 
 /// Largest page, bytes.
 pub const LARGEST_PAGE: usize = 3_000_000;
@@ -28,9 +24,6 @@ pub enum HtmlError {
     /// A histogram cannot be decoded.
     #[error(transparent)]
     Histogram(#[from] HistogramError),
-    /// The template cannot be filled in.
-    #[error("the page's template: {0}; report this bug of kvdyno")]
-    Template(#[from] askama::Error),
     /// The page would be too large.
     #[error(
         "the page would have {0} bytes, more than {LARGEST_PAGE}; \
@@ -46,8 +39,7 @@ pub enum HtmlError {
 /// [`HtmlError`] if a histogram cannot be decoded or the page would be too large.
 pub fn report(result: &RunResult, folder: &Path) -> Result<String, HtmlError> {
     let timeline = DrawnTimeline::read(folder, result);
-    let page = Page::new(result, &Charts::new(result, &timeline)?, false)?;
-    let text = plain_lines(&page.render()?).into_owned();
+    let text = page(result, &Charts::new(result, &timeline)?, false)?;
     match text.len() {
         length if length <= LARGEST_PAGE => Ok(text),
         length => Err(HtmlError::TooLarge(length)),

@@ -9,8 +9,7 @@ use crate::ranking::store_labels;
 use crate::reasons::is_remark;
 use crate::result::{ClaimResult, Level, PhaseResult, RunResult, Status, StoreRun};
 use crate::terminal::Style;
-use crate::terminal::condition_text;
-use crate::wording::{kinds_text, status_text};
+use crate::wording::{condition_text, kinds_text, status_text};
 
 /// Cases that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,9 +71,9 @@ impl Case {
 /// believed and every read was right; then the outcome of acknowledged writes, and each claim of the suite.
 #[must_use]
 pub fn of_result(result: &RunResult) -> String {
-    let stores = result.runs.iter().zip(store_labels(result));
+    let stores = store_labels(result);
     let mut suites: Vec<JunitSuite> =
-        stores.map(|(run, label)| of_store(result, run, &label)).collect();
+        stores.iter().enumerate().map(|(at, label)| of_store(result, at, label)).collect();
     suites.extend(of_what_no_store_tells(result));
     render(&suites)
 }
@@ -96,7 +95,8 @@ fn ending(status: &Status) -> CaseOutcome {
     }
 }
 
-fn of_store(result: &RunResult, run: &StoreRun, label: &str) -> JunitSuite {
+fn of_store(result: &RunResult, at: usize, label: &str) -> JunitSuite {
+    let run = &result.runs[at];
     let mut cases = vec![Case::new("run", "came to its end", ending(&run.status))];
     cases.push(Case::new("run", "may be believed", believed(run, None)));
     for phase in &run.phases {
@@ -112,7 +112,7 @@ fn of_store(result: &RunResult, run: &StoreRun, label: &str) -> JunitSuite {
         }),
     );
     let style = Style { verbose: true, ..Style::PLAIN };
-    let output = crate::terminal::render_store(result, run, style).unwrap_or_default();
+    let output = crate::terminal::render_store(result, at, style).unwrap_or_default();
     JunitSuite { name: format!("{} {label}", result.suite.name), cases, output }
 }
 
@@ -286,7 +286,7 @@ mod tests {
             reach: String::new(),
         };
         run.claims = stands.into_iter().map(claim).collect();
-        let suite = of_store(&result, &result.runs[0], "lmdb");
+        let suite = of_store(&result, 0, "lmdb");
         let ending = |class: &str, name: &str| {
             let case = suite.cases.iter().find(|case| case.class == class && case.name == name);
             case.unwrap_or_else(|| panic!("{class} {name}")).ending.clone()
@@ -301,8 +301,9 @@ mod tests {
     /// Each piece of evidence is a case whose outcome agrees with the exit code.
     #[test]
     fn of_any_run_cases_go_as_its_evidence() {
-        let result = sample::two_stores();
+        let mut result = sample::two_stores();
         for (_, run) in evidence::tests::made_up(300) {
+            result.runs = vec![run.clone()];
             let number = |outcome: StatusOutcome| match outcome {
                 StatusOutcome::Passed => 0,
                 StatusOutcome::Failed => 1,
@@ -314,7 +315,7 @@ mod tests {
                 judged[number(outcome)] += 1;
             }
             let mut cases = [0; 4];
-            for case in of_store(&result, &run, "made up").cases {
+            for case in of_store(&result, 0, "made up").cases {
                 let is_evidence = !["came to its end", "may be believed"].contains(&&*case.name);
                 let outcome = match case.ending {
                     _ if !is_evidence => continue,

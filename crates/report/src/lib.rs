@@ -35,6 +35,7 @@ pub mod view;
 
 mod capacity;
 mod cell;
+mod document;
 mod figures;
 mod html;
 mod lines;

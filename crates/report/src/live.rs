@@ -8,8 +8,6 @@ mod phase;
 use std::ops::Range;
 use std::path::Path;
 
-use askama::Template;
-use kvdyno_core::redact::plain_lines;
 use kvdyno_core::suite::Plan;
 use serde::Serialize;
 
@@ -19,7 +17,7 @@ use crate::events::{Event, Used};
 use crate::html::HtmlError;
 use crate::html::capacity::CapacityCharts;
 use crate::html::charts::{Charts, PhaseCharts, RunCharts};
-use crate::html::page::Page;
+use crate::html::page::page;
 use crate::ranking::store_labels;
 use crate::result::{ClaimResult, FaultResult, ProbeResult, RunResult, Status, Verdict};
 use crate::timeline::DrawnTimeline;
@@ -48,8 +46,7 @@ const NOT_BEGUN: &str = r#"<!DOCTYPE html>
 /// [`HtmlError`] if a histogram of the result cannot be decoded.
 pub fn of_folder(result: &RunResult, folder: &Path) -> Result<(String, String), HtmlError> {
     let charts = Charts::new(result, &DrawnTimeline::read(folder, result))?;
-    let page = Page::new(result, &charts, true)?;
-    let page = plain_lines(&page.render()?).into_owned();
+    let page = page(result, &charts, true)?;
     let now = Now::of_folder(result);
     Ok((page, told(&Message { charts: Some(charts), points: None, tables: true, now })))
 }
@@ -222,8 +219,7 @@ impl LiveRun {
     /// [`HtmlError`] if a histogram of the result cannot be decoded.
     pub fn page(&self) -> Result<String, HtmlError> {
         let Some(result) = self.result() else { return Ok(NOT_BEGUN.to_owned()) };
-        let page = Page::new(&result, &self.charts(), true)?;
-        Ok(plain_lines(&page.render()?).into_owned())
+        Ok(page(&result, &self.charts(), true)?)
     }
 
     /// Returns the points of a stretch of a phase, as finely as they are kept: as JSON for each store that has the phase.

@@ -3,20 +3,21 @@
 
 use std::path::{Path, PathBuf};
 
-use askama::Template;
 use kvdyno_core::ground::median;
-use kvdyno_core::redact::plain_lines;
 use serde::Serialize;
 
+use crate::cell::{Cell, LatencyUnit};
 use crate::compare::{
     self, CompareError, Comparison, Report, Source, Unequal, result_folders, sources_of,
 };
-use crate::html::page_style;
-use crate::lines::{LatencyUnit, ReportLine, has_misses, report_lines};
-use crate::markdown::{escaped, line};
+use crate::document::{
+    Block, DataRow, DataTable, Document, RowKind, Section, Sentence, Tone, columns,
+};
+use crate::html::page::plain_page;
+use crate::lines::{ReportLine, has_misses, latency_unit, report_lines};
+use crate::markdown;
 use crate::result::{HistogramError, RunResult};
-use crate::terminal::layout::{columns, printable};
-use crate::terminal::{Style, heading_cells};
+use crate::terminal::{self, Style};
 use crate::view::{PhaseView, Scope, rows, title};
 use crate::wording::difference_stamp;
 
@@ -32,9 +33,6 @@ pub enum TrialsError {
     /// A histogram cannot be decoded.
     #[error(transparent)]
     Histogram(#[from] HistogramError),
-    /// The page cannot be made.
-    #[error("the page's template: {0}; report this bug of kvdyno")]
-    Page(#[from] askama::Error),
 }
 
 /// All trials of a run.
@@ -141,38 +139,43 @@ impl Trials {
             stores,
             comparisons,
             not_compared,
-            unit: first.map_or(LatencyUnit::Micros, LatencyUnit::for_result),
+            unit: first.map_or(LatencyUnit::Micros, latency_unit),
             columns: report_lines(trials.iter().any(|(_, result)| has_misses(result))),
             stamp: first.and_then(difference_stamp),
         })
     }
 
-    fn comparison(&self) -> Report {
-        Report { comparisons: self.comparisons.clone(), ..Report::default() }
-    }
-
-    /// Formats the summary for the terminal.
-    #[must_use]
-    pub fn terminal(&self, style: Style) -> String {
-        let mut text = String::new();
-        for store in &self.stores {
-            text.push_str(&format!("\n{}\n", printable(&store.heading())));
-            let mut cells = vec![heading_cells(self.columns)];
-            for row in &store.rows {
-                cells.extend(row.cells(self.columns, self.unit));
-            }
-            for line in columns(&cells, style.table_width()) {
-                text.push_str(&format!("{line}\n"));
-            }
+    /// Builds the report of all trials.
+    fn document(&self) -> Document {
+        let tables = self.stores.iter().enumerate().map(|(at, store)| {
+            let rows = store.rows.iter().flat_map(|row| row.rows(self.columns, self.unit));
+            let table = DataTable {
+                columns: columns(self.columns),
+                rows: rows.collect(),
+                ..DataTable::default()
+            };
+            Section::untitled("figures", Some(at), vec![Block::Table(table)])
+        });
+        let not_compared =
+            self.not_compared.iter().map(|line| Sentence::new(line).toned(Tone::Bad));
+        let told = [Sentence::new(self.explanation())].into_iter().chain(not_compared);
+        let told = Section::untitled("reading", None, told.map(Block::Paragraph).collect());
+        let headings = self.stores.iter().map(StoreTrials::heading).collect();
+        let compared = Report { comparisons: self.comparisons.clone(), ..Report::default() };
+        let compared = compare::document(&compared, headings);
+        let none = self.comparisons.is_empty();
+        let sections = compared.sections.into_iter().filter(|_| !none);
+        Document {
+            title: self.suite.clone(),
+            facts: self
+                .folders
+                .iter()
+                .map(|name| (String::new(), Cell::Report(name.clone())))
+                .collect(),
+            stamps: self.stamp.iter().cloned().collect(),
+            sections: tables.chain([told]).chain(sections).collect(),
+            ..compared
         }
-        text.push_str(&format!("{}\n", self.explanation()));
-        for line in self.stamp.iter().chain(&self.not_compared) {
-            text.push_str(&format!("{}\n", printable(line)));
-        }
-        if !self.comparisons.is_empty() {
-            text.push_str(&format!("\n{}\n", compare::terminal(&self.comparison(), style)));
-        }
-        text.trim_matches('\n').to_owned()
     }
 
     fn explanation(&self) -> String {
@@ -183,76 +186,24 @@ impl Trials {
         )
     }
 
-    /// Formats the summary for issues and wikis.
+    /// For the terminal.
+    #[must_use]
+    pub fn terminal(&self, style: Style) -> String {
+        let document = Document { facts: Vec::new(), ..self.document() };
+        terminal::write(&document, style).trim_end().to_owned()
+    }
+
+    /// For issues and wikis.
     #[must_use]
     pub fn markdown(&self) -> String {
-        let mut text = String::new();
-        for store in &self.stores {
-            text.push_str(&format!("### {}\n\n", escaped(&store.heading())));
-            text.push_str(&line(&heading_cells(self.columns)));
-            text.push_str(&format!("|---|{}\n", "---:|".repeat(self.columns.len())));
-            for row in &store.rows {
-                row.cells(self.columns, self.unit)
-                    .iter()
-                    .for_each(|cells| text.push_str(&line(cells)));
-            }
-            text.push('\n');
-        }
-        text.push_str(&format!("{}\n\n", self.explanation()));
-        for line in self.stamp.iter().chain(&self.not_compared) {
-            text.push_str(&format!("**{}**\n\n", escaped(line)));
-        }
-        text + &compare::markdown(&self.comparison())
+        markdown::write(&self.document())
     }
 
-    /// Renders a page that works offline.
-    ///
-    /// # Errors
-    /// [`TrialsError::Page`] if the template cannot be filled in.
-    pub fn html(&self) -> Result<String, TrialsError> {
-        let stores = self.stores.iter().map(|store| PageStore {
-            heading: store.heading(),
-            rows: store.rows.iter().map(|row| row.page_row(self.columns, self.unit)).collect(),
-        });
-        let page = Page {
-            suite: self.suite.clone(),
-            stamp: self.stamp.clone(),
-            explanation: self.explanation(),
-            columns: self.columns,
-            folders: self.folders.clone(),
-            stores: stores.collect(),
-            not_compared: self.not_compared.clone(),
-            comparisons: self.comparisons.iter().map(compare::page_tables).collect(),
-            style: page_style(),
-        };
-        Ok(plain_lines(&page.render()?).into_owned())
+    /// A page that works offline.
+    #[must_use]
+    pub fn html(&self) -> String {
+        plain_page(&self.document(), "trials")
     }
-}
-
-#[derive(Template)]
-#[template(path = "trials.html")]
-struct Page {
-    suite: String,
-    stamp: Option<String>,
-    explanation: String,
-    columns: &'static [ReportLine],
-    folders: Vec<String>,
-    stores: Vec<PageStore>,
-    not_compared: Vec<String>,
-    comparisons: Vec<compare::PageTables>,
-    style: &'static str,
-}
-
-struct PageStore {
-    heading: String,
-    rows: Vec<PageRow>,
-}
-
-struct PageRow {
-    class: &'static str,
-    test: String,
-    /// Median and spread of each column.
-    cells: Vec<(String, String)>,
 }
 
 impl StoreTrials {
@@ -329,36 +280,30 @@ impl SpreadRow {
         self.figures.iter().find(|figure| figure.label == column.label)
     }
 
-    fn median_text(&self, column: &ReportLine, unit: LatencyUnit) -> String {
+    fn median_cell(&self, column: &ReportLine, unit: LatencyUnit) -> Cell {
         match self.figure(column) {
-            Some(figure) => column.value_text(figure.median, unit),
-            None if self.uncarried.contains(&column.label) => "–".to_owned(),
-            None => String::new(),
+            Some(figure) => column.value_cell(figure.median, unit),
+            None if self.uncarried.contains(&column.label) => Cell::Nothing,
+            None => Cell::Blank,
         }
     }
 
-    fn spread_text(&self, column: &ReportLine) -> String {
+    fn spread_cell(&self, column: &ReportLine) -> Cell {
         let spread = self.figure(column).and_then(|figure| figure.spread);
-        spread.map_or(String::new(), |spread| format!("±{:.1}%", spread * 100.0))
+        spread.map_or(Cell::Blank, |spread| Cell::Text(format!("±{:.1}%", spread * 100.0)))
     }
 
-    /// Returns a row of medians and one of spreads.
-    fn cells(&self, columns: &[ReportLine], unit: LatencyUnit) -> [Vec<String>; 2] {
-        let medians = columns.iter().map(|column| self.median_text(column, unit));
-        let spreads = columns.iter().map(|column| self.spread_text(column));
+    /// A row of medians and one of spreads.
+    fn rows(&self, columns: &[ReportLine], unit: LatencyUnit) -> [DataRow; 2] {
+        let kind = if self.scope == Scope::Phase { RowKind::Whole } else { RowKind::Part };
+        let medians = columns.iter().map(|column| self.median_cell(column, unit));
+        let medians = std::iter::once(Cell::Text(self.test.clone())).chain(medians);
+        let spreads = columns.iter().map(|column| self.spread_cell(column));
+        let spreads = std::iter::once(Cell::Text("  ±".to_owned())).chain(spreads);
         [
-            std::iter::once(printable(&self.test)).chain(medians).collect(),
-            std::iter::once("  ±".to_owned()).chain(spreads).collect(),
+            DataRow { kind, ..DataRow::new(medians) },
+            DataRow { kind: RowKind::Part, ..DataRow::new(spreads) },
         ]
-    }
-
-    fn page_row(&self, columns: &[ReportLine], unit: LatencyUnit) -> PageRow {
-        let cells = columns.iter();
-        PageRow {
-            class: if self.scope == Scope::Phase { "phase" } else { "series" },
-            test: self.test.clone(),
-            cells: cells.map(|c| (self.median_text(c, unit), self.spread_text(c))).collect(),
-        }
     }
 }
 
@@ -423,7 +368,7 @@ mod tests {
         assert!(row.test.ends_with(" (5.00k records/s)"), "the median of the trials: {}", row.test);
         let text = |label| {
             let column = report_lines(true).iter().find(|column| column.label == label).unwrap();
-            row.median_text(column, LatencyUnit::Micros)
+            row.median_cell(column, LatencyUnit::Micros).text()
         };
         assert_eq!(text("Req/Sec"), "50.0");
         assert_eq!(text("99.9%"), "–");
@@ -432,7 +377,7 @@ mod tests {
     #[test]
     fn every_way_of_showing_has_the_figures_and_their_spread() {
         let trials = Trials::of(&three()).unwrap();
-        let told = [trials.terminal(Style::PLAIN), trials.markdown(), trials.html().unwrap()];
+        let told = [trials.terminal(Style::PLAIN), trials.markdown(), trials.html()];
         for text in &told {
             assert!(text.contains("lmdb: 3 trials, 3 valid"), "{text}");
             assert!(text.contains("±9.2%") || text.contains("±9.1%"), "{text}");
@@ -448,7 +393,7 @@ mod tests {
             result.suite.name = "<script>".into();
             result.runs[0].phases[0].label = "<b>".into();
         }
-        let page = Trials::of(&trials).unwrap().html().unwrap();
+        let page = Trials::of(&trials).unwrap().html();
         assert!(!page.contains("<script>") && !page.contains("<b>&"), "{page}");
     }
 

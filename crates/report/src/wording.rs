@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use kvdyno_core::evidence::Claimed;
-use kvdyno_core::store::{Certainty, FigureUnit};
+use kvdyno_core::store::Certainty;
+use kvdyno_core::verdict::ClaimStatus;
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
 use crate::evidence;
 use crate::result::{
-    FaultResult, FigureResult, LinearizabilityAnswer, LinearizabilityResult, LookedBackResult,
-    Redundancy, RequestResult, RunResult, Status, StoreRun, TestbedResult,
+    ClaimResult, ConditionResult, FaultResult, LinearizabilityAnswer, LinearizabilityResult,
+    LookedBackResult, Redundancy, RequestResult, RunResult, Status, StoreRun, TestbedResult,
 };
-use crate::terminal::layout::printable;
-use kvdyno_core::ground::numbers::{bytes_text, duration_text, grouped, significant};
+use kvdyno_core::ground::numbers::{bytes_text, duration_text, grouped};
 
 /// Published figures stand beside measured ones only where nothing differs from the suite.
 #[must_use]
@@ -32,27 +32,6 @@ pub fn difference_stamp(result: &RunResult) -> Option<String> {
             Some(format!("not the suite as it is defined: {}", suite.changes.join(" ")))
         }
         (None, true) => None,
-    }
-}
-
-/// What a store's driver noticed, such as `hit ratio: 93.2 % (932 hits, 68 misses)`.
-#[must_use]
-pub fn figure_text(figure: &FigureResult) -> String {
-    let detail = match figure.detail.as_str() {
-        "" => String::new(),
-        detail => format!(" ({detail})"),
-    };
-    format!("{}: {}{detail}", figure.name, figure_value(figure))
-}
-
-/// The value of a figure in its unit; `unknown` where there is none.
-#[must_use]
-pub fn figure_value(figure: &FigureResult) -> String {
-    let Some(value) = figure.value else { return "unknown".to_owned() };
-    match figure.unit {
-        FigureUnit::Share => format!("{} %", significant(value * 100.0)),
-        FigureUnit::Count | FigureUnit::Ratio => significant(value),
-        FigureUnit::Seconds => duration_text(value * 1e9),
     }
 }
 
@@ -145,7 +124,7 @@ pub(crate) fn moment_text(rfc3339: &str) -> String {
             .to_string()
             .replace('T', " ")
             .replace('Z', " UTC"),
-        Err(_) => printable(rfc3339),
+        Err(_) => rfc3339.to_owned(),
     }
 }
 
@@ -164,7 +143,7 @@ pub(crate) fn testbed_summary(testbed: &TestbedResult) -> String {
         _ => String::new(),
     };
     let disk = match &testbed.disk {
-        Some(disk) => format!(", each node's disk {}", printable(disk)),
+        Some(disk) => format!(", each node's disk {disk}"),
         None => String::new(),
     };
     format!(
@@ -207,13 +186,26 @@ fn shut_text(run: &StoreRun) -> Option<String> {
     Some(format!("; file systems shut {usual} (median), {most} (99 %) after processes were frozen"))
 }
 
-/// What the histories of each phase that asked say.
-pub(crate) fn histories(run: &StoreRun) -> Vec<String> {
-    let told = run.phases.iter().filter_map(|phase| {
-        let text = linearizability_text(phase.linearizability.as_ref()?);
-        Some(format!("{}: {}", printable(&phase.name), printable(&text)))
-    });
-    told.collect()
+/// A condition with what was measured, such as `errors == 0: 12 in killed`.
+pub(crate) fn condition_text(condition: &ConditionResult) -> String {
+    let ConditionResult { condition: asked, phase, standing, measured, why, .. } = condition;
+    // What names its phase itself need not be told it again.
+    let place = phase.as_ref().filter(|phase| !asked.contains(&format!(" in {phase}")));
+    let place = place.map_or(String::new(), |phase| format!(" in {phase}"));
+    let measured = if measured.is_empty() { "not known" } else { measured };
+    let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+    match standing {
+        ClaimStatus::Confirmed => format!("{asked}{place}: {measured}"),
+        ClaimStatus::Refuted => format!("{asked}{place}: NO, {measured}"),
+        ClaimStatus::Inconclusive | ClaimStatus::NothingToShow => {
+            format!("{asked}{place}: {measured}{why}")
+        }
+    }
+}
+
+/// How far a claim reaches, in a sentence.
+pub(crate) fn reach_text(claim: &ClaimResult) -> String {
+    format!("reaches {}", claim.reach)
 }
 
 /// How a run ended that did not come to its end, in words that follow "the run".
@@ -313,22 +305,10 @@ pub(crate) fn certainty_text(certainty: Certainty) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lines::LatencyUnit;
+    use crate::cell::LatencyUnit;
+    use crate::lines::latency_unit;
     use crate::result::{CutResult, WriteAccount};
     use crate::sample;
-
-    #[test]
-    fn figures_of_stores_are_told_in_their_units() {
-        let text = |unit, value| {
-            let (name, detail) = ("f".to_owned(), String::new());
-            figure_text(&FigureResult { name, value, unit, detail, warning: None })
-        };
-        assert_eq!(text(FigureUnit::Share, Some(0.932)), "f: 93.2 %");
-        assert_eq!(text(FigureUnit::Count, Some(12_345.0)), "f: 12,345");
-        assert_eq!(text(FigureUnit::Seconds, Some(0.002)), "f: 2.00 ms");
-        assert_eq!(text(FigureUnit::Ratio, Some(1.5)), "f: 1.50");
-        assert_eq!(text(FigureUnit::Ratio, None), "f: unknown");
-    }
 
     #[test]
     fn faults_are_told_with_node_and_time() {
@@ -445,11 +425,11 @@ mod tests {
     #[test]
     fn published_figures_are_shown_in_their_unit_and_at_full_scale_only() {
         let mut result = sample::two_stores();
-        assert_eq!(LatencyUnit::for_result(&result), LatencyUnit::Micros);
+        assert_eq!(latency_unit(&result), LatencyUnit::Micros);
         result.runs[0].phases[0].published.push(sample::published());
-        assert_eq!(LatencyUnit::for_result(&result), LatencyUnit::Millis);
+        assert_eq!(latency_unit(&result), LatencyUnit::Millis);
         result.suite.scale = Some(0.001);
-        assert_eq!(LatencyUnit::for_result(&result), LatencyUnit::Micros);
+        assert_eq!(latency_unit(&result), LatencyUnit::Micros);
         let stamp = difference_stamp(&result).unwrap();
         assert_eq!(stamp, "scaled ×0.001: not comparable with the published figures");
         result.suite.scale = None;

@@ -216,7 +216,6 @@ fn errors_of_results_say_what_to_do() {
         FolderError::Write { .. } => Some(FolderError::Write { path: path(), source: gone() }),
         // Their sources say it.
         FolderError::Report { .. } => None,
-        FolderError::Trials { .. } => None,
     }));
     told.extend(texts!(RecordingError {
         RecordingError::Unreadable(_) => Some(RecordingError::Unreadable(gone())),

@@ -46,7 +46,7 @@ pub(crate) const ACCOUNT_LINES: [AccountLine; 13] = [
     },
     AccountLine {
         label: "No success",
-        meaning: "longest time without success that the fault began; - where an earlier one's went on",
+        meaning: "longest time without success that the fault began; – where an earlier one's went on",
         cell: |_, side| Cell::of(side.unavailable_ns, Cell::Time),
     },
     AccountLine {
@@ -127,7 +127,7 @@ pub(crate) fn rows(accounts: &[FaultAccount]) -> Vec<Vec<Cell>> {
             // What is the same for both stands once.
             let place = match number {
                 0 => [Cell::Text(fault.name()), Cell::Moment(fault.began_ns)],
-                _ => [Cell::Text(String::new()), Cell::Text(String::new())],
+                _ => [Cell::Blank, Cell::Blank],
             };
             let mut row = Vec::from(place);
             row.push(Cell::Text(name.to_owned()));

@@ -1,15 +1,15 @@
 //! Contents of the board's pages.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod write;
 
-use askama::Template;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::entries::{Class, Entry, Figure, Standing};
 use super::evidence::ShownElsewhere;
 use super::history::{Drawn, HistoryChart, Kin, ToldStep, chart, day};
 use super::steps::Steps;
 use super::{Board, REPORTS, Skipped};
-use crate::html::{chart_library, page_style, script_json};
+use crate::html::script_json;
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
 
 /// Most steps (the latest) and most skipped files (the first) on the first page; the page also gives their total number.
@@ -48,8 +48,6 @@ fn slug(name: &str) -> String {
 }
 
 /// The first page.
-#[derive(Template)]
-#[template(path = "board/index.html")]
 pub(super) struct IndexPage {
     results: usize,
     lists: [(&'static str, &'static str, Vec<Listed>); 2],
@@ -57,9 +55,6 @@ pub(super) struct IndexPage {
     steps_in_all: usize,
     skipped: Vec<Skipped>,
     skipped_in_all: usize,
-    board_style: &'static str,
-    style: &'static str,
-    script: &'static str,
 }
 
 /// A suite or a store in a list of the first page.
@@ -120,25 +115,17 @@ impl IndexPage {
             steps_in_all,
             skipped: board.skipped.iter().take(MOST_LISTED).cloned().collect(),
             skipped_in_all: board.skipped.len(),
-            board_style: STYLE,
-            style: page_style(),
-            script: SCRIPT,
         }
     }
 }
 
-/// The page of a suite: like results are in one ranking.
-#[derive(Template)]
-#[template(path = "board/suite.html")]
+/// The page of a suite: what is alike is in one ranking.
 pub(super) struct SuitePage {
     name: String,
     classes: Vec<ClassCard>,
     stores: BTreeSet<String>,
     machines: BTreeSet<String>,
     has_costs: bool,
-    board_style: &'static str,
-    style: &'static str,
-    script: &'static str,
 }
 
 /// Results that may be ranked together.
@@ -207,9 +194,6 @@ impl SuitePage {
             stores: entries.iter().map(|entry| entry.store.clone()).collect(),
             machines: entries.iter().map(|entry| entry.machine.clone()).collect(),
             has_costs: entries.iter().any(|entry| entry.cost.is_some()),
-            board_style: STYLE,
-            style: page_style(),
-            script: SCRIPT,
         }
     }
 }
@@ -290,19 +274,11 @@ fn cell(figure: Option<Figure>, shown: fn(f64) -> String) -> Cell {
     Cell { text, value: value.to_string() }
 }
 
-/// The page of a store: its figures over time.
-#[derive(Template)]
-#[template(path = "board/store.html")]
+/// The page of a store: what its figures were over time.
 pub(super) struct StorePage {
     name: String,
     histories: Vec<HistoryCard>,
     data: String,
-    chart_style: &'static str,
-    board_style: &'static str,
-    style: &'static str,
-    library: &'static str,
-    history_script: &'static str,
-    script: &'static str,
 }
 
 struct HistoryCard {
@@ -350,17 +326,7 @@ impl StorePage {
             card
         });
         let histories = histories.collect();
-        StorePage {
-            name: name.to_owned(),
-            histories,
-            data: script_json(&charts),
-            chart_style: CHART_STYLE,
-            board_style: STYLE,
-            style: page_style(),
-            library: chart_library(),
-            history_script: HISTORY_SCRIPT,
-            script: SCRIPT,
-        }
+        StorePage { name: name.to_owned(), histories, data: script_json(&charts) }
     }
 
     /// Returns the steps of all histories, for the first page.

@@ -106,7 +106,7 @@ fn unequal_durability_or_scale_is_never_in_one_ranking_and_nothing_is_hidden() {
     let [a, b, c, d, e] = ["a", "b", "c", "d", "e"].map(having);
     assert!(a != b && a != c && b != c && a == d && a == e);
     assert!(rankings[c].contains("scaled ×0.1"));
-    let rows: Vec<&str> = suite.lines().filter(|line| line.starts_with("    <tr class=")).collect();
+    let rows: Vec<&str> = suite.lines().filter(|line| line.starts_with("<tr class=")).collect();
     let invalid: Vec<&&str> = rows.iter().filter(|row| row.contains("data-store=\"d\"")).collect();
     assert!(!invalid.is_empty());
     for row in invalid {
@@ -151,7 +151,7 @@ fn a_promise_says_which_result_shows_it() {
         }
         built(from.path(), site.path());
         let store = page(site.path(), "store-redis.html");
-        let rows = store.lines().filter(|line| line.starts_with("    <tr class="));
+        let rows = store.lines().filter(|line| line.starts_with("<tr class="));
         let of_day = |day: u64| {
             let when = rfc3339(sample::started() + Duration::from_secs(day * 86_400));
             let mut rows = rows.clone().filter(|row| row.contains(&when[..10]));

@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 
+use crate::cell::Cell;
+use crate::document::{Block, DataColumn, DataRow, DataTable, Document, Section, Sentence, Tone};
 use crate::evidence;
 use crate::junit::{Case, CaseOutcome, JunitSuite};
-
-use crate::markdown::escaped;
+use crate::markdown;
 use crate::result::ClaimResult;
-use crate::terminal::layout::{columns, harmless, printable, wrapped};
-use crate::terminal::{Style, condition_text, reach_text};
+use crate::terminal::{self, Style};
+use crate::wording::{condition_text, reach_text};
 
 use super::comparison::{Comparison, RowComparison};
 use super::difference::{CONFIDENCE, Difference};
@@ -78,14 +79,56 @@ fn reasons(claim: &ClaimResult) -> String {
     conditions.chain([reach_text(claim)]).collect::<Vec<_>>().join("; ")
 }
 
-fn cells(difference: &Difference) -> [String; 5] {
-    [
-        difference.figure.clone(),
-        value_text(difference, difference.first),
-        value_text(difference, difference.second),
-        change_text(difference).unwrap_or_default(),
-        words(difference),
-    ]
+/// The figures of some operations of a phase, in a table.
+fn table(comparison: &Comparison, label: &str, row: &RowComparison) -> Block {
+    let sides = [&comparison.first, &comparison.second].map(|side| DataColumn::figures(side));
+    let title = DataColumn::words(format!("{label}, {}", operations_text(&row.operations)));
+    let change = [DataColumn::figures("change (interval)"), DataColumn::words("")];
+    let cells = |difference: &Difference| {
+        let cells = [
+            difference.figure.clone(),
+            value_text(difference, difference.first),
+            value_text(difference, difference.second),
+            change_text(difference).unwrap_or_default(),
+            words(difference),
+        ];
+        DataRow::new(cells.map(Cell::Text))
+    };
+    Block::Table(DataTable {
+        columns: std::iter::once(title).chain(sides).chain(change).collect(),
+        rows: row.figures.iter().map(cells).collect(),
+        ..DataTable::default()
+    })
+}
+
+/// Builds what a comparison found: each pair, how intervals are to be read, requirements and gates. `before`: groups that
+/// stand in the document before the pairs.
+pub(crate) fn document(report: &Report, before: Vec<String>) -> Document {
+    let pairs = report.comparisons.iter().enumerate().map(|(at, comparison)| {
+        let phases = comparison
+            .phases
+            .iter()
+            .flat_map(|phase| phase.rows.iter().map(|row| table(comparison, &phase.label, row)));
+        let notes = Block::list(notes(comparison).into_iter().map(Sentence::new));
+        Section::untitled("pair", Some(before.len() + at), phases.chain(notes).collect())
+    });
+    let needs = report
+        .needs
+        .iter()
+        .map(|need| Sentence::of("need", format!("{}: {}", need.phase, need.text)));
+    let gates = report.gates.iter().map(|gate| {
+        let (word, line) = verdict_of_gate(gate);
+        let tone = if gate.outcome == Outcome::Failed { Tone::Bad } else { Tone::Plain };
+        Sentence::of(format!("gate {word}"), line).toned(tone)
+    });
+    let decided = Block::list(needs.chain(gates));
+    let reading = Section::untitled("reading", None, vec![Block::sentence(reading())]);
+    let gates = Section::untitled("gates", None, decided.into_iter().collect());
+    Document {
+        sections: pairs.chain([reading, gates]).collect(),
+        stores: before.into_iter().chain(report.comparisons.iter().map(heading)).collect(),
+        ..Document::default()
+    }
 }
 
 fn verdict_of_gate(gate: &GateResult) -> (&'static str, String) {
@@ -100,121 +143,16 @@ fn verdict_of_gate(gate: &GateResult) -> (&'static str, String) {
 /// Formats the report for the terminal.
 #[must_use]
 pub fn terminal(report: &Report, style: Style) -> String {
-    let mut text = String::new();
-    for comparison in &report.comparisons {
-        text.push_str(&wrapped(&harmless(&heading(comparison)), "", "  ", style.width));
-        for phase in &comparison.phases {
-            for row in &phase.rows {
-                text.push_str(&table(comparison, &phase.label, row, style));
-            }
-        }
-        for line in notes(comparison) {
-            text.push_str(&wrapped(&harmless(&line), "  ", "    ", style.width));
-        }
-        text.push('\n');
-    }
-    text.push_str(&wrapped(&reading(), "", "", style.width));
-    for need in &report.needs {
-        let line = format!("need: {}: {}", printable(&need.phase), harmless(&need.text));
-        text.push_str(&wrapped(&line, "", "  ", style.width));
-    }
-    for gate in &report.gates {
-        let (word, line) = verdict_of_gate(gate);
-        let line = format!("gate {word}: {}", harmless(&line));
-        text.push_str(&wrapped(&line, "", "  ", style.width));
-    }
+    let text = terminal::write(&document(report, Vec::new()), style);
     text.trim_end().to_owned()
 }
 
-fn table(comparison: &Comparison, label: &str, row: &RowComparison, style: Style) -> String {
-    let title = format!("{}, {}", printable(label), operations_text(&row.operations));
-    let heads = [title, comparison.first.clone(), comparison.second.clone()];
-    let mut lines = vec![heads.map(|head| printable(&head)).to_vec()];
-    lines[0].extend(["change (interval)".to_owned(), String::new()]);
-    // Words are aligned to the left after their figures, not in a column of their own.
-    let mut told = vec![String::new()];
-    for difference in &row.figures {
-        let [figure, first, second, change, words] = cells(difference);
-        lines.push(vec![format!("  {figure}"), first, second, change]);
-        told.push(format!("  {words}"));
-    }
-    let mut text = String::new();
-    for (line, words) in columns(&lines, style.table_width()).into_iter().zip(told) {
-        text.push_str(&format!("{}\n", format!("{line}{words}").trim_end()));
-    }
-    text
-}
-
-/// Formats the report for a comment on a pull request.
+/// For a comment on a pull request: gates and requirements come first.
 #[must_use]
 pub fn markdown(report: &Report) -> String {
-    let mut text = String::new();
-    for gate in &report.gates {
-        let (word, line) = verdict_of_gate(gate);
-        text.push_str(&format!("- gate **{word}**: {}\n", escaped(&line)));
-    }
-    for need in &report.needs {
-        text.push_str(&format!("- need: {}: {}\n", escaped(&need.phase), escaped(&need.text)));
-    }
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    for comparison in &report.comparisons {
-        text.push_str(&format!("### {}\n\n", escaped(&heading(comparison))));
-        for phase in &comparison.phases {
-            for row in &phase.rows {
-                let title = format!("{}, {}", phase.label, operations_text(&row.operations));
-                let heads = [&title, &comparison.first, &comparison.second];
-                let heads = heads.map(|head| escaped(head)).join(" | ");
-                text.push_str(&format!(
-                    "| {heads} | change (interval) | |\n|---|---:|---:|---:|---|\n"
-                ));
-                for difference in &row.figures {
-                    let cells = cells(difference).map(|cell| escaped(&cell)).join(" | ");
-                    text.push_str(&format!("| {cells} |\n"));
-                }
-                text.push('\n');
-            }
-        }
-        for line in notes(comparison) {
-            text.push_str(&format!("- {}\n", escaped(&line)));
-        }
-    }
-    text + &format!("\n{}\n", reading())
-}
-
-/// A comparison as tables of a page.
-pub(crate) struct PageTables {
-    pub heading: String,
-    pub reading: String,
-    pub first: String,
-    pub second: String,
-    pub tables: Vec<PageTable>,
-    pub notes: Vec<String>,
-}
-
-/// Figures of some operations of a phase.
-pub(crate) struct PageTable {
-    pub title: String,
-    pub rows: Vec<[String; 5]>,
-}
-
-/// Prepares a comparison for a page; the template escapes its text.
-pub(crate) fn page_tables(comparison: &Comparison) -> PageTables {
-    let rows =
-        comparison.phases.iter().flat_map(|phase| phase.rows.iter().map(move |row| (phase, row)));
-    let tables = rows.map(|(phase, row)| PageTable {
-        title: format!("{}, {}", phase.label, operations_text(&row.operations)),
-        rows: row.figures.iter().map(cells).collect(),
-    });
-    PageTables {
-        heading: heading(comparison),
-        reading: reading(),
-        first: comparison.first.clone(),
-        second: comparison.second.clone(),
-        tables: tables.collect(),
-        notes: notes(comparison),
-    }
+    let mut document = document(report, Vec::new());
+    document.sections.sort_by_key(|section| section.id != "gates");
+    markdown::write(&document)
 }
 
 /// Formats the report for a CI server: a suite for each pair, with a case for whether the measurement may be believed and

@@ -1,15 +1,4 @@
-//! How much of a text and of a figure the page holds.
-
-/// Most characters of an outside message on the page.
-const MESSAGE_ON_PAGE: usize = 500;
-
-/// The beginning of a text, where that is long.
-pub(super) fn cut(text: &str) -> String {
-    match text.char_indices().nth(MESSAGE_ON_PAGE) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
-}
+//! How much of a figure the charts of a page hold.
 
 /// Four significant digits; `None` for what JSON cannot hold.
 pub(super) fn rounded(value: f64) -> Option<f64> {

@@ -2,53 +2,60 @@
 
 use kvdyno_core::redact::plain;
 
-/// Longest outside text that is printed, characters.
-const LONGEST: usize = 400;
+use crate::document::shortened;
+
 /// Narrowest first column.
 const NARROWEST: usize = 10;
+/// Column from which on the words of a last column go on at the left margin, not below their begin.
+const FAR: usize = 60;
 
-/// Outside text with its control characters written out, so that no server's message moves the cursor. What is too
-/// long is left out in the middle: the end of a log says why a server ended.
-pub(crate) fn printable(text: &str) -> String {
-    let length = text.chars().count();
-    if length <= LONGEST {
-        return plain(text).into_owned();
-    }
-    let (head, tail) = (LONGEST / 2, LONGEST - LONGEST / 2);
-    let begin = text.chars().take(head).chain(['…']);
-    let short: String = begin.chain(text.chars().skip(length - tail)).collect();
-    plain(&short).into_owned()
+/// Text with its control characters written out, so that no server's message moves the cursor. What is longer than
+/// `longest` is left out in the middle.
+pub(crate) fn printable(text: &str, longest: usize) -> String {
+    plain(&shortened(text, longest)).into_owned()
 }
 
-/// Text of kvdyno's own, names of others in it, with control characters written out. None of it is left out: a reason that is
-/// cut tells nothing.
-pub(crate) fn harmless(text: &str) -> String {
-    plain(text).into_owned()
-}
-
-/// Rows of cells as lines: the first column to the left, the others to the right. Two spaces
-/// between columns, one if `width` is short; then the first column is cut, as long as no two names become one.
-pub(crate) fn columns(cells: &[Vec<String>], width: usize) -> Vec<String> {
-    let count = cells.iter().map(Vec::len).max().unwrap_or(0);
-    let length = |text: &String| text.chars().count();
-    let widest = |column: usize| {
-        cells.iter().filter_map(|row| row.get(column)).map(length).max().unwrap_or(0)
-    };
+/// Rows of cells as lines: the first column and those of words (`words`) to the left, the others to the right. Two spaces
+/// between columns, one if `width` is short; then the first column is cut, as long as no two names become one, or where
+/// `names_above` stands above its row. Words at the end of a row are wrapped.
+pub(crate) fn columns(
+    cells: &[Vec<String>],
+    words: &[bool],
+    width: usize,
+    names_above: bool,
+) -> Vec<String> {
+    let count = words.len();
+    let widest =
+        |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let mut widths: Vec<usize> = (0..count).map(widest).collect();
-    let total = |gap: usize| widths.iter().sum::<usize>() + gap * count.saturating_sub(1);
-    let gap = if total(2) <= width { 2 } else { 1 };
-    let excess = total(gap).saturating_sub(width);
-    let names: Vec<&str> = cells.iter().filter_map(|row| row.first()).map(String::as_str).collect();
-    let mut first = names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    if let Some(width) = widths.first_mut() {
-        let narrow = (*width).min(width.saturating_sub(excess).max(NARROWEST));
+    let wraps = count > 1 && words[count - 1];
+    // What is wrapped wants some room and no more.
+    let wanted = |widths: &[usize], gap: usize| {
+        let last = widths[count - 1].min(if wraps { 20 } else { usize::MAX });
+        widths[..count - 1].iter().sum::<usize>() + last + gap * (count - 1)
+    };
+    let gap = if wanted(&widths, 2) <= width { 2 } else { 1 };
+    let excess = wanted(&widths, gap).saturating_sub(width);
+    let mut cells = cells.to_vec();
+    let mut above = vec![String::new(); cells.len()];
+    let names: Vec<&str> = cells.iter().map(|row| row[0].as_str()).collect();
+    if excess > 0 && names_above {
+        above = cells.iter_mut().map(|row| std::mem::take(&mut row[0])).collect();
+        (above[0], widths[0]) = (String::new(), 0);
+    } else if excess > 0 {
+        let narrow = widths[0].min(widths[0].saturating_sub(excess).max(NARROWEST));
         if let Some(cut) = [cut, cut_within].into_iter().find_map(|cut| apart(&names, narrow, cut))
         {
-            (first, *width) = (cut, narrow);
+            widths[0] = narrow;
+            cells.iter_mut().zip(cut).for_each(|(row, name)| row[0] = name);
         }
     }
-    let first = first.into_iter().map(Some).chain(std::iter::repeat(None));
-    cells.iter().zip(first).map(|(row, first)| line(row, first, &widths, gap)).collect()
+    let lines = cells.iter().map(|row| line(row, words, &widths, gap, width, wraps));
+    let named = |(name, line): (String, String)| match name.as_str() {
+        "" => line,
+        name => format!("{name}\n{line}"),
+    };
+    above.into_iter().zip(lines).map(named).collect()
 }
 
 /// Names that are cut to a width; `None` if two that differ would read the same.
@@ -60,16 +67,28 @@ fn apart(names: &[&str], width: usize, cut: fn(&str, usize) -> String) -> Option
     differ.then_some(told)
 }
 
-fn line(row: &[String], first: Option<String>, widths: &[usize], gap: usize) -> String {
+fn line(
+    row: &[String],
+    words: &[bool],
+    widths: &[usize],
+    gap: usize,
+    width: usize,
+    wraps: bool,
+) -> String {
     let mut line = String::new();
     for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
-        if column == 0 {
-            line.push_str(&format!("{:<width$}", first.as_ref().unwrap_or(cell)));
-        } else {
-            line.push_str(&format!("{:gap$}{cell:>width$}", ""));
+        let gap = if column == 0 { 0 } else { gap };
+        match column == 0 || words[column] {
+            _ if wraps && column + 1 == row.len() => line.push_str(&format!("{:gap$}", "")),
+            true => line.push_str(&format!("{:gap$}{cell:<width$}", "")),
+            false => line.push_str(&format!("{:gap$}{cell:>width$}", "")),
         }
     }
-    line.trim_end().to_owned()
+    let last = row.last().filter(|last| wraps && !last.is_empty());
+    let Some(last) = last else { return line.trim_end().to_owned() };
+    let at = line.chars().count();
+    let next = " ".repeat(if at < FAR { at } else { 4 });
+    wrapped(last, &line, &next, width).trim_end().to_owned()
 }
 
 fn cut(text: &str, width: usize) -> String {
@@ -117,40 +136,50 @@ mod tests {
 
     #[test]
     fn outside_text_cannot_move_the_cursor() {
-        assert_eq!(printable("a\x1b[2Jb\r\nc"), "a\\u001b[2Jb  c");
-        assert_eq!(printable(&"x".repeat(1_000)).chars().count(), LONGEST + 1);
+        assert_eq!(printable("a\x1b[2Jb\r\nc", 400), "a\\u001b[2Jb  c");
+        assert_eq!(printable(&"x".repeat(1_000), 400).chars().count(), 401);
         let log = format!("ended at once: {} bad file", "x".repeat(1_000));
-        let told = printable(&log);
+        let told = printable(&log, 400);
         assert!(told.starts_with("ended at once: ") && told.ends_with("x bad file"), "{told}");
+    }
+
+    fn laid_out(rows: &[&[&str]], width: usize) -> Vec<String> {
+        let cells: Vec<Vec<String>> =
+            rows.iter().map(|row| row.iter().map(|cell| (*cell).to_owned()).collect()).collect();
+        columns(&cells, &vec![false; rows[0].len()], width, false)
     }
 
     #[test]
     fn columns_fit_the_width_by_cutting_the_first() {
-        let cells = vec![vec!["a very long name".to_owned(), "12".into(), "345".into()]];
-        assert_eq!(columns(&cells, 80), ["a very long name  12  345"]);
-        assert_eq!(columns(&cells, 20), ["a very long … 12 345"]);
+        let cells: &[&[&str]] = &[&["a very long name", "12", "345"]];
+        assert_eq!(laid_out(cells, 80), ["a very long name  12  345"]);
+        assert_eq!(laid_out(cells, 20), ["a very long … 12 345"]);
     }
 
     #[test]
     fn names_are_not_cut_until_they_are_equal() {
-        let rows = |names: &[&str]| -> Vec<Vec<String>> {
-            names.iter().map(|name| vec![(*name).to_owned(), "12".to_owned()]).collect()
+        let rows = |names: [&str; 2]| {
+            laid_out(&names.map(|name| [name, "12"]).each_ref().map(|row| &row[..]), 15)
         };
-        let told = columns(&rows(&["update 100 B zipfian", "update 100 B uniform"]), 15);
+        let told = rows(["update 100 B zipfian", "update 100 B uniform"]);
         assert_eq!(told, ["update…pfian 12", "update…iform 12"]);
         // The same name twice may be cut; names that differ in their middle only are whole.
-        assert_eq!(columns(&rows(&["get 100 B zipfian"; 2]), 15), ["get 100 B z… 12"; 2]);
+        assert_eq!(rows(["get 100 B zipfian"; 2]), ["get 100 B z… 12"; 2]);
         let alike = ["the first of the two workloads", "the first or the two workloads"];
-        assert!(
-            columns(&rows(&alike), 15).iter().zip(alike).all(|(line, name)| line.contains(name))
-        );
+        assert!(rows(alike).iter().zip(alike).all(|(line, name)| line.contains(name)));
     }
 
     #[test]
-    fn a_reason_is_told_whole() {
-        let long = "agent-1 (load-1), ".repeat(60);
-        assert_eq!(harmless(&long), long);
-        assert_eq!(harmless("a\x1b[2J"), "a\\u001b[2J");
+    fn a_name_that_must_be_whole_stands_above_its_row_and_words_at_the_end_are_wrapped() {
+        let cells = [["Fault", "At"], ["start again redis-1", "10.000 s"]];
+        let cells: Vec<Vec<String>> = cells.map(|row| row.map(str::to_owned).to_vec()).to_vec();
+        let told = columns(&cells, &[false; 2], 20, true);
+        assert_eq!(told, ["       At", "start again redis-1\n 10.000 s"]);
+        assert_eq!(columns(&cells, &[false; 2], 40, true)[1], "start again redis-1  10.000 s");
+        let cells = [["mixed", "44", "no answer within the time"]];
+        let cells: Vec<Vec<String>> = cells.map(|row| row.map(str::to_owned).to_vec()).to_vec();
+        let told = columns(&cells, &[true, false, true], 31, false);
+        assert_eq!(told, ["mixed  44  no answer within the\n           time"]);
     }
 
     #[test]

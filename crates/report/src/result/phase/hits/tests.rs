@@ -1,7 +1,8 @@
 //! Gets that missed are shown apart in every form of a result, and improve no figure of the others.
 
+use crate::cell::LatencyUnit;
 use crate::compare::Samples;
-use crate::lines::{LatencyUnit, report_lines};
+use crate::lines::report_lines;
 use crate::objective::met;
 use crate::result::{Latency, PhaseResult, RunResult, SeriesResult};
 use crate::terminal::{self, Style};
@@ -72,7 +73,7 @@ fn the_hit_ratio_is_a_column_wherever_there_was_a_miss_and_nowhere_else() {
     }
     let (plain, with) = (report_lines(false), report_lines(true));
     assert_eq!((plain.len(), with.len(), with[13].label), (13, 14, "Hit"));
-    let told = |ratio| with[13].value_text(ratio, LatencyUnit::Micros);
+    let told = |ratio| with[13].value_cell(ratio, LatencyUnit::Micros).text();
     assert_eq!((told(1.0), told(0.99999)), ("100.00%".to_owned(), "99.99%".to_owned()));
 }
 
