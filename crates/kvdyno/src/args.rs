@@ -87,6 +87,8 @@ pub enum Command {
     SimulatedAgents(SimulatedAgentsArguments),
     /// Print the completions for a shell: `kvdyno completions bash > /etc/bash_completion.d/kvdyno`.
     Completions(CompletionsArguments),
+    /// Write manual pages: `kvdyno man /usr/local/share/man/man1`.
+    Man(ManArguments),
 }
 
 /// `kvdyno agent`.
@@ -157,6 +159,13 @@ pub struct CompletionsArguments {
     /// Which shell.
     #[arg(value_enum)]
     pub shell: Shell,
+}
+
+/// `kvdyno man`.
+#[derive(Args, Debug)]
+pub struct ManArguments {
+    /// Folder that the pages are written to: one of kvdyno, and one of each command.
+    pub folder: PathBuf,
 }
 
 /// What becomes of records that are in the store already.

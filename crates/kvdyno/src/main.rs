@@ -130,6 +130,7 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Suites(arguments) => list::suites(&arguments),
         Command::New(arguments) => new::new(&arguments.file),
         Command::Completions(arguments) => list::completions(arguments.shell),
+        Command::Man(arguments) => list::man(&arguments.folder),
         Command::Check(arguments) => check::check(&arguments),
         Command::Winnow(arguments) => winnow::winnow(&arguments),
         Command::Testbed(arguments) => testbed::testbed(&arguments),
