@@ -4,7 +4,7 @@
 use crate::steps::{self, StepFailure};
 
 /// The tool, from crates.io.
-const CARGO_DENY: (&str, &str) = ("cargo-deny", "0.19.9");
+const CARGO_DENY: (&str, &str) = ("cargo-deny", "0.20.2");
 
 /// Installs the tool once, and runs it.
 ///

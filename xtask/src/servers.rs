@@ -66,7 +66,7 @@ const LIBRARIES: [Need; 2] = [
 /// What counts instructions.
 const VALGRIND: [Need; 1] = [Need { packages: &["valgrind"], present: "command -v valgrind" }];
 
-/// What packages are packed and tried with.
+/// Programs that packages are packed and tried with.
 const PACKERS: [Need; 3] = [
     Need { packages: &["rpm"], present: "command -v rpmbuild" },
     Need { packages: &["debootstrap"], present: "PATH=$PATH:/usr/sbin; command -v debootstrap" },

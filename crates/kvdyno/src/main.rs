@@ -35,6 +35,7 @@ mod session;
 mod sessions;
 mod signals;
 mod stamps;
+mod status_line;
 mod steering;
 mod target;
 mod terminal_style;

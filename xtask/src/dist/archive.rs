@@ -48,7 +48,7 @@ pub fn sums(folder: &Path, files: &[PathBuf]) -> Result<(), StepFailure> {
 mod tests {
     use super::*;
 
-    /// What `cargo binstall` makes of its metadata is what is packed here.
+    /// Compares what `cargo binstall` makes of its metadata with what is packed here.
     #[test]
     fn the_metadata_of_binstall_leads_to_the_tarball() {
         let path = steps::root().join("crates/kvdyno/Cargo.toml");

@@ -12,7 +12,7 @@ use crate::steps::{self, StepFailure};
 const COMPLETIONS: [(&str, &str); 3] =
     [("bash", "kvdyno.bash"), ("zsh", "_kvdyno"), ("fish", "kvdyno.fish")];
 
-/// Where completions belong on an installed system.
+/// Places of completions on an installed system.
 const COMPLETIONS_INSTALLED: [&str; 3] = [
     "usr/share/bash-completion/completions/kvdyno",
     "usr/share/zsh/vendor-completions/_kvdyno",
@@ -112,5 +112,30 @@ impl Contents {
         let mut gzip = Command::new("gzip");
         gzip.args(["--recursive", "--best", "--no-name"]).arg(&manual);
         steps::run(&mut gzip)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The image is made of these files, and the job in Kubernetes is run by its user.
+    #[test]
+    fn the_image_copies_what_is_laid_out() {
+        let read = |path: &str| std::fs::read_to_string(steps::root().join(path)).unwrap();
+        let (image, job) = (read("fleet/Containerfile"), read("fleet/kubernetes/job.yaml"));
+        let contents = Contents { folder: PathBuf::from("contents") };
+        let laid: Vec<PathBuf> =
+            contents.licenses().into_iter().chain([contents.binary(), contents.sbom()]).collect();
+        let lines = image.lines().filter_map(|line| line.strip_prefix("COPY "));
+        let copied: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
+        let ours: Vec<&&str> = copied.iter().filter(|path| !path.starts_with('/')).collect();
+        assert_eq!(ours.len(), laid.len(), "{copied:?}");
+        assert!(ours.iter().all(|path| laid.contains(&PathBuf::from(**path))), "{copied:?}");
+        let user = image.lines().find_map(|line| line.strip_prefix("USER ")).unwrap();
+        assert!(
+            job.contains(&format!("runAsUser: {user}"))
+                && image.contains("ENTRYPOINT [\"kvdyno\"]")
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What a binary needs of the machine that it runs on: its shared libraries, and how new their symbols are.
+//! Needs of a binary: its shared libraries, and how new their symbols are.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +17,7 @@ const EVERYWHERE: [&str; 8] = [
     "ld-linux-aarch64.so.1",
 ];
 
-/// What a binary needs.
+/// Needs of a binary.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MachineCode {
     /// Shared libraries.

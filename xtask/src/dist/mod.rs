@@ -4,6 +4,7 @@
 mod archive;
 mod contents;
 mod debian;
+mod fresh;
 mod installed;
 mod machine_code;
 mod notices;
@@ -12,6 +13,7 @@ mod python;
 mod redhat;
 mod sbom;
 mod shipped;
+mod stranger;
 
 use std::path::{Path, PathBuf};
 
@@ -27,10 +29,10 @@ use shipped::Shipped;
 const OLDEST_GLIBC: (u32, u32) = (2, 17);
 /// The size that the portable binary stays under, bytes.
 const LARGEST: u64 = 40_000_000;
-/// What packages may be called by: the version of all crates.
+/// Version of all crates, and so of the packages.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What is packed, and what is done with the packages.
+/// Choice of what is packed, and of what is done with the packages.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Pack this binary, which was built with default features for this machine, rather than build a portable one
@@ -41,7 +43,8 @@ pub struct Options {
     #[arg(long, value_enum, default_value_t = Architecture::X86_64, conflicts_with = "binary")]
     architecture: Architecture,
 
-    /// Install wheel and Debian package into fresh places, and run a suite from each; as root
+    /// Install wheel and Debian package into fresh places, and run a suite from each, and on a machine with as little as
+    /// possible; as root
     #[arg(long)]
     install: bool,
 }
@@ -132,6 +135,10 @@ pub fn dist(options: &Options) -> Result<(), StepFailure> {
     if options.install {
         installed::wheel(&made[1])?;
         installed::debian_package(&made[2])?;
+        stranger::poor_machine(&binary.path)?;
+        if options.binary.is_none() {
+            stranger::old_glibc(&binary.path)?;
+        }
     }
     Ok(())
 }

@@ -40,7 +40,7 @@ pub struct Shipped {
     pub crates: Vec<ShippedCrate>,
     /// Names of those that a C compiler builds a part of.
     in_c: BTreeSet<String>,
-    /// What each depends on, by id.
+    /// Dependencies of each, by id.
     pub dependencies: BTreeMap<String, Vec<String>>,
     /// SHA-256 of each crate as it was downloaded, by name and version.
     pub checksums: BTreeMap<(String, String), String>,
