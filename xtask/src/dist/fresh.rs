@@ -39,8 +39,16 @@ pub fn folder(name: &str) -> Result<PathBuf, StepFailure> {
     Ok(folder)
 }
 
-/// Name of the Debian release that this machine has: what is built here runs there.
-pub fn release() -> Result<String, StepFailure> {
+/// A root of the Debian release that this machine has: what is built here runs there.
+///
+/// # Errors
+/// If this is no Debian, or the root cannot be had.
+pub fn root_of_this_release() -> Result<PathBuf, StepFailure> {
+    release_root(&release()?)
+}
+
+/// Name of the Debian release that this machine has.
+fn release() -> Result<String, StepFailure> {
     let path = "/etc/os-release";
     let text = std::fs::read_to_string(path).map_err(StepFailure::file(path))?;
     let name = text.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));

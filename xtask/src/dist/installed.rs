@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::copy;
-use super::fresh::{self, QUICK, release_root, run_in, run_quick};
+use super::fresh::{self, QUICK, run_in, run_quick};
 use crate::steps::{self, StepFailure};
 
 /// Installs the wheel into a fresh virtual environment, runs the command, and reads its result with pandas, as the tests of
@@ -27,21 +27,20 @@ pub fn wheel(wheel: &Path) -> Result<(), StepFailure> {
     steps::run(tests.env("KVDYNO_RESULT", place.join("run")).env("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
-/// Installs the Debian package into a fresh root of this machine's release, and runs the command there.
+/// Installs the Debian package into a fresh root, and runs the command there. The root is gone afterwards.
 ///
 /// # Errors
-/// If the root cannot be had, the package cannot be installed, or the run fails.
-pub fn debian_package(package: &Path) -> Result<(), StepFailure> {
-    let root = release_root(&fresh::release()?)?;
+/// If the package cannot be installed, or the run fails.
+pub fn debian_package(package: &Path, root: &Path) -> Result<(), StepFailure> {
     let name = package.file_name().unwrap_or_default();
     copy(package, &root.join(name))?;
     let inside = Path::new("/").join(name);
-    steps::run(run_in(&root).args(["dpkg", "--install"]).arg(inside))?;
-    run_quick(run_in(&root).args(["env", "--chdir=/tmp", "kvdyno"]).args(QUICK))?;
+    steps::run(run_in(root).args(["dpkg", "--install"]).arg(inside))?;
+    run_quick(run_in(root).args(["env", "--chdir=/tmp", "kvdyno"]).args(QUICK))?;
     for file in
         ["usr/share/man/man1/kvdyno-run.1.gz", "usr/share/bash-completion/completions/kvdyno"]
     {
         std::fs::metadata(root.join(file)).map_err(StepFailure::file(file))?;
     }
-    std::fs::remove_dir_all(&root).map_err(StepFailure::file(&root))
+    std::fs::remove_dir_all(root).map_err(StepFailure::file(root))
 }

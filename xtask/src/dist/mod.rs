@@ -100,6 +100,8 @@ struct Binary {
 /// If a step fails, or the binary is not portable or too large.
 pub fn dist(options: &Options) -> Result<(), StepFailure> {
     servers::ensure_packers()?;
+    // A download that waits, while packing computes.
+    let root = options.install.then(|| std::thread::spawn(fresh::root_of_this_release));
     let (path, architecture, features) = match &options.binary {
         Some(path) => {
             let known = Architecture::of_this_machine();
@@ -134,7 +136,9 @@ pub fn dist(options: &Options) -> Result<(), StepFailure> {
     }
     if options.install {
         installed::wheel(&made[1])?;
-        installed::debian_package(&made[2])?;
+        let root = root.map(std::thread::JoinHandle::join);
+        let Some(Ok(root)) = root else { return Err(found("the fresh root was not made")) };
+        installed::debian_package(&made[2], &root?)?;
         stranger::poor_machine(&binary.path)?;
         if options.binary.is_none() {
             stranger::old_glibc(&binary.path)?;

@@ -88,12 +88,13 @@ impl Shipped {
             steps::output(&mut cargo)
         };
         let named = names(&of_command(&["--edges", "normal,no-proc-macro"])?);
+        let built_by = names(&of_command(&["--edges", "normal,build"])?);
         let mut in_c = BTreeSet::new();
         for compiler in ["cc", "cmake"] {
-            let more = ["--edges", "normal,build", "--depth", "1", "--invert", compiler];
-            // It is an error if nothing is built by it.
-            let listed = of_command(&more).unwrap_or_default();
-            in_c.extend(names(&listed).into_iter().map(|(name, _)| name));
+            if built_by.iter().any(|(name, _)| name == compiler) {
+                let more = ["--edges", "normal,build", "--depth", "1", "--invert", compiler];
+                in_c.extend(names(&of_command(&more)?).into_iter().map(|(name, _)| name));
+            }
         }
         let mut cargo = steps::cargo();
         cargo.args(["metadata", "--locked", "--format-version=1", "--filter-platform", target]);

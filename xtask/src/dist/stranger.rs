@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::fresh::{QUICK, release_root, run_in, run_quick};
 use super::{copy, found};
-use crate::steps::{self, StepFailure};
+use crate::steps::StepFailure;
 
 /// Debian release with an old glibc that mirrors still have: 2.31, of 2020.
 const OLD_RELEASE: &str = "bullseye";

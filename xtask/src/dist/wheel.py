@@ -30,12 +30,14 @@ for extra, needs in project["optional-dependencies"].items():
     metadata.append(f"Provides-Extra: {extra}")
     metadata += [f"Requires-Dist: {needed} ; extra == '{extra}'" for needed in needs]
 
+metadata += ["Description-Content-Type: text/markdown", "", (source / project["readme"]).read_text()]
+
 files = {}
 for path in sorted((source / name).rglob("*")):
     if path.suffix == ".py" or path.name == "py.typed":
         files[path.relative_to(source).as_posix()] = (path.read_bytes(), 0o644)
 files[f"{name}-{version}.data/scripts/{name}"] = (pathlib.Path(binary).read_bytes(), 0o755)
-files[f"{info}/METADATA"] = ("\n".join(metadata + ["", ""]).encode(), 0o644)
+files[f"{info}/METADATA"] = ("\n".join(metadata).encode(), 0o644)
 wheel = f"Wheel-Version: 1.0\nGenerator: kvdyno\nRoot-Is-Purelib: false\nTag: py3-none-{platform}\n"
 files[f"{info}/WHEEL"] = (wheel.encode(), 0o644)
 for path in map(pathlib.Path, licenses):
