@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::contents::Contents;
+use super::contents::PackageContents;
 use super::{Binary, VERSION, write};
 use crate::steps::{self, StepFailure};
 
@@ -12,7 +12,7 @@ use crate::steps::{self, StepFailure};
 /// # Errors
 /// If `tar` fails.
 pub fn tarball(
-    contents: &Contents,
+    contents: &PackageContents,
     binary: &Binary,
     folder: &Path,
 ) -> Result<PathBuf, StepFailure> {

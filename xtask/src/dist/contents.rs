@@ -20,11 +20,11 @@ const COMPLETIONS_INSTALLED: [&str; 3] = [
 ];
 
 /// A folder with the files.
-pub struct Contents {
+pub struct PackageContents {
     folder: PathBuf,
 }
 
-impl Contents {
+impl PackageContents {
     /// Lays them out in `folder`.
     ///
     /// # Errors
@@ -34,9 +34,9 @@ impl Contents {
         binary: &Path,
         architecture: Architecture,
         shipped: &Shipped,
-    ) -> Result<Contents, StepFailure> {
+    ) -> Result<PackageContents, StepFailure> {
         empty(folder)?;
-        let contents = Contents { folder: folder.to_owned() };
+        let contents = PackageContents { folder: folder.to_owned() };
         copy(binary, &contents.binary())?;
         let here = Architecture::of_this_machine() == Some(architecture);
         if here {
@@ -124,7 +124,7 @@ mod tests {
     fn the_image_copies_what_is_laid_out() {
         let read = |path: &str| std::fs::read_to_string(steps::root().join(path)).unwrap();
         let (image, job) = (read("fleet/Containerfile"), read("fleet/kubernetes/job.yaml"));
-        let contents = Contents { folder: PathBuf::from("contents") };
+        let contents = PackageContents { folder: PathBuf::from("contents") };
         let laid: Vec<PathBuf> =
             contents.licenses().into_iter().chain([contents.binary(), contents.sbom()]).collect();
         let lines = image.lines().filter_map(|line| line.strip_prefix("COPY "));

@@ -21,7 +21,7 @@ use clap::{Args, ValueEnum};
 
 use crate::servers;
 use crate::steps::{self, StepFailure};
-use contents::Contents;
+use contents::PackageContents;
 use machine_code::MachineCode;
 use shipped::Shipped;
 
@@ -116,7 +116,8 @@ pub fn dist(options: &Options) -> Result<(), StepFailure> {
     let folder = steps::target_folder().join("packages").join(architecture.name());
     empty(&folder)?;
     let shipped = Shipped::read(features, &architecture.target())?;
-    let contents = Contents::lay_out(&folder.join("contents"), &path, architecture, &shipped)?;
+    let contents =
+        PackageContents::lay_out(&folder.join("contents"), &path, architecture, &shipped)?;
     let code = MachineCode::read(&contents.binary())?;
     let binary = Binary { path: contents.binary(), architecture, code };
     tell(&binary, &shipped)?;
