@@ -7,6 +7,7 @@ mod invariants;
 mod judges;
 mod modules;
 mod names;
+mod packed;
 mod profiles;
 mod tokens;
 mod walks;
@@ -85,6 +86,7 @@ pub fn check(root: &Path) -> Result<Vec<Breach>, StepFailure> {
             "rs" => {
                 breaches.extend(in_source(&file, &text));
                 breaches.extend(faces::in_root(&file, &text));
+                breaches.extend(packed::in_source(&file, &text));
                 breaches.extend(judges::second(&file, &text));
                 rust.push((file, text));
             }

@@ -3,6 +3,9 @@
 // The chores: each is one command of `cargo xtask`.
 pub mod alarms;
 pub mod bench;
+pub mod crates;
+pub mod deny;
+pub mod dist;
 pub mod durability;
 pub mod fuzz;
 pub mod mutants;

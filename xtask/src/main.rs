@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::{
-    StepFailure, alarms, bench, checks, durability, fuzz, mutants, readme, real, testing, truth,
+    StepFailure, alarms, bench, checks, crates, deny, dist, durability, fuzz, mutants, readme,
+    real, testing, truth,
 };
 
 /// Developer chores.
@@ -27,6 +28,12 @@ enum Chore {
     Instructions(bench::instructions::Options),
     /// Run kvdyno and its peers in turns and write their table into docs/PERFORMANCE.md
     BenchPeers(bench::peers::Options),
+    /// Build the portable binary with every store, and pack it for those who install kvdyno
+    Dist(dist::Options),
+    /// Pack the crates that a store outside of this repository needs, and build the example against them
+    Crates,
+    /// Check licences, sources and advisories of all dependencies
+    Deny,
     /// Feed mutated inputs to every parser
     Fuzz(fuzz::Options),
     /// Change the code that judges, place by place, and print the changes that no test notices
@@ -50,6 +57,9 @@ fn main() -> ExitCode {
         Chore::Bench(options) => bench::bench(&options),
         Chore::Instructions(options) => bench::instructions::instructions(options),
         Chore::BenchPeers(options) => bench::peers::bench_peers(&options),
+        Chore::Dist(options) => dist::dist(&options),
+        Chore::Crates => crates::crates(),
+        Chore::Deny => deny::deny(),
         Chore::Fuzz(options) => fuzz::fuzz(&options),
         Chore::Mutants(options) => mutants::mutants(&options),
         Chore::Readme => readme::run(),

@@ -66,6 +66,16 @@ const LIBRARIES: [Need; 2] = [
 /// Valgrind, which counts instructions.
 const VALGRIND: [Need; 1] = [Need { packages: &["valgrind"], present: "command -v valgrind" }];
 
+/// Programs that packages are packed and tried with.
+const PACKERS: [Need; 3] = [
+    Need { packages: &["rpm"], present: "command -v rpmbuild" },
+    Need { packages: &["debootstrap"], present: "PATH=$PATH:/usr/sbin; command -v debootstrap" },
+    Need {
+        packages: &["python3-venv", "python3-pip"],
+        present: "python3 -c 'import venv, ensurepip, tomllib'",
+    },
+];
+
 /// Features of the lints and tests beside each crate's `server-tests`: every driver.
 pub const DRIVER_FEATURES: [&str; 1] = ["kvdyno/full"];
 
@@ -83,6 +93,14 @@ pub fn ensure_libraries() -> Result<(), StepFailure> {
 /// Those of [`ensure_all`].
 pub fn ensure_valgrind() -> Result<(), StepFailure> {
     ensure(&VALGRIND, &[])
+}
+
+/// Makes sure that packages can be packed and tried.
+///
+/// # Errors
+/// As [`ensure_all`].
+pub fn ensure_packers() -> Result<(), StepFailure> {
+    ensure(&PACKERS, &[])
 }
 
 /// Makes sure that every feature can be built and every test can be run.

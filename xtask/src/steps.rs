@@ -57,6 +57,13 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
 }
 
+/// The folder that cargo builds in.
+#[must_use]
+pub fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root().join("target"), |named| root().join(named))
+}
+
 /// Makes the cargo that runs this, or else the one on the path; in the workspace's folder, with the environment of
 /// [`by_developer`].
 #[must_use]

@@ -268,3 +268,17 @@ fn invariants_have_a_name_and_a_sentence() {
     let found = found_among(&files);
     assert!(found.iter().any(|breach| breach.contains("is asserted here")), "{found:?}");
 }
+
+#[test]
+fn a_crate_that_is_packed_includes_nothing_from_outside() {
+    // In pieces, so that this file passes itself.
+    let including = |path: &str| {
+        let text =
+            format!("//! Why.\nconst A: &str = {}!(\"{path}\");\n", concat!("include_", "str"));
+        let root = ("crates/core/src/lib.rs", "//! Why.\nmod a;\n");
+        found_among(&[root, ("crates/core/src/a.rs", &text)])
+    };
+    assert_eq!(including("../suites/quick.toml"), Vec::<String>::new());
+    let outside = including("../../../suites/quick.toml");
+    assert!(matches!(&outside[..], [one] if one.contains("a.rs:2: includes")), "{outside:?}");
+}

@@ -89,6 +89,8 @@ pub enum Command {
     SimulatedAgents(SimulatedAgentsArguments),
     /// Print the completions for a shell: `kvdyno completions bash > /etc/bash_completion.d/kvdyno`.
     Completions(CompletionsArguments),
+    /// Write manual pages: `kvdyno man /usr/local/share/man/man1`.
+    Man(ManArguments),
 }
 
 /// `kvdyno agent`.
@@ -160,6 +162,13 @@ pub struct CompletionsArguments {
     /// Shell for which completions are printed.
     #[arg(value_enum)]
     pub shell: Shell,
+}
+
+/// `kvdyno man`.
+#[derive(Args, Debug)]
+pub struct ManArguments {
+    /// Folder that the pages are written to: one of kvdyno, and one of each command.
+    pub folder: PathBuf,
 }
 
 /// Treatment of records of the dataset that the store holds already.

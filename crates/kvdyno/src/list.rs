@@ -1,6 +1,7 @@
-//! `kvdyno stores`, `kvdyno suites` and `kvdyno completions`.
+//! `kvdyno stores`, `kvdyno suites`, `kvdyno completions` and `kvdyno man`.
 
 use std::io::Write;
+use std::path::Path;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -77,5 +78,22 @@ pub fn completions(shell: Shell) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "kvdyno", &mut script);
     printed(std::io::stdout().write_all(&script));
+    Ok(Exit::Done)
+}
+
+/// Writes the manual pages, from the definitions that `--help` shows.
+///
+/// # Errors
+/// If they cannot be written.
+pub fn man(folder: &Path) -> Result<Exit, Failure> {
+    std::fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(Arguments::command(), folder))
+        .map_err(|error| {
+            let shown = folder.display();
+            let line = format!(
+                "cannot write the manual pages to {shown}: {error}; name a folder of yours"
+            );
+            Failure::usage(line)
+        })?;
     Ok(Exit::Done)
 }

@@ -36,6 +36,7 @@ mod session;
 mod sessions;
 mod signals;
 mod stamps;
+mod status_line;
 mod steering;
 mod target;
 mod terminal_style;
@@ -131,6 +132,7 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Suites(arguments) => list::suites(&arguments),
         Command::New(arguments) => new::new(&arguments.file),
         Command::Completions(arguments) => list::completions(arguments.shell),
+        Command::Man(arguments) => list::man(&arguments.folder),
         Command::Check(arguments) => check::check(&arguments),
         Command::Winnow(arguments) => winnow::winnow(&arguments),
         Command::Testbed(arguments) => testbed::testbed(&arguments),

@@ -1,10 +1,8 @@
 //! One line that tells how far a run has come; nothing when it is not looked at.
 
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kvdyno_core::ground::{numbers, units};
 use kvdyno_core::load::Progress;
 use kvdyno_core::measure::{Interval, KindMeasure, least_for};
@@ -12,7 +10,7 @@ use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::events::Event;
 use kvdyno_report::events::stream::Subscriber;
 
-use crate::terminal_style::is_dumb;
+use crate::status_line::StatusLine;
 
 /// Shows how far a run has come, phase by phase.
 pub struct ProgressLine {
@@ -48,7 +46,7 @@ impl Subscriber for ProgressLine {
 
 /// The progress line of one phase.
 pub struct PhaseLine {
-    bar: ProgressBar,
+    shown: StatusLine,
     duration: Option<Duration>,
     /// Requests fall due at a rate.
     is_open: bool,
@@ -59,16 +57,9 @@ impl PhaseLine {
     /// A line for `phase` against `store`; silent if `quiet` or if standard error is no terminal, or one that
     /// cannot write a line anew.
     pub fn new(store: &str, phase: &PhasePlan, quiet: bool) -> Self {
-        let shown = !quiet && std::io::stderr().is_terminal() && !is_dumb();
-        let target =
-            if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, target);
-        if let Ok(style) = ProgressStyle::with_template("{prefix} {spinner} {msg}") {
-            bar.set_style(style);
-        }
-        bar.set_prefix(format!("{store} {}", phase.name));
+        let shown = StatusLine::new(format!("{store} {}", phase.name), quiet);
         let is_open = phase.groups.iter().any(|group| group.arrival.is_open());
-        PhaseLine { bar, duration: phase.duration, is_open, last_interval: String::new() }
+        PhaseLine { shown, duration: phase.duration, is_open, last_interval: String::new() }
     }
 
     /// Takes in the latest complete interval.
@@ -86,21 +77,19 @@ impl PhaseLine {
     }
 
     /// Shows how far the phase has come.
-    pub fn show(&self, progress: &Progress) {
-        self.bar.set_message(self.line(progress));
-        self.bar.tick();
+    pub fn show(&mut self, progress: &Progress) {
+        let line = self.line(progress);
+        self.shown.show(&line);
     }
 
     /// Shows how far reading again what looked wrong has come.
-    pub fn show_again(&self, progress: &Progress) {
-        self.bar.set_message(Self::again_line(progress));
-        self.bar.tick();
+    pub fn show_again(&mut self, progress: &Progress) {
+        self.shown.show(&Self::again_line(progress));
     }
 
     /// Shows what is put right, or waited for, once the clients are done.
-    pub fn show_repair(&self, what: &str) {
-        self.bar.set_message(format!("after the load: {what}"));
-        self.bar.tick();
+    pub fn show_repair(&mut self, what: &str) {
+        self.shown.show(&format!("after the load: {what}"));
     }
 
     fn again_line(progress: &Progress) -> String {
@@ -145,12 +134,6 @@ impl PhaseLine {
     }
 }
 
-impl Drop for PhaseLine {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
-}
-
 /// The 99th percentile of the successful operations of an interval, ns: response time where there
 /// is one. `None` if these are too few to carry it.
 fn p99(interval: &Interval) -> Option<u64> {
@@ -168,7 +151,7 @@ mod tests {
     #[test]
     fn tells_done_rate_errors_and_time_left() {
         let line = PhaseLine {
-            bar: ProgressBar::hidden(),
+            shown: StatusLine::new("map run".to_owned(), true),
             duration: None,
             is_open: true,
             last_interval: ", 10k/s, p99 1.5 ms".to_owned(),

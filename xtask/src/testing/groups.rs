@@ -20,7 +20,7 @@ pub(super) const MEASURING: [(&str, &str); 4] = [
 ];
 
 /// Tests that take too long for the quick run, by program and begin of name.
-pub(super) const LONG: [(&str, &str); 23] = [
+pub(super) const LONG: [(&str, &str); 24] = [
     ("kvdyno test it", "cli::advice::"),
     ("kvdyno test it", "cli::capacity::"),
     ("kvdyno test it", "cli::comparing::"),
@@ -44,6 +44,7 @@ pub(super) const LONG: [(&str, &str); 23] = [
     ("kvdyno-report lib kvdyno_report", "board::tests::a_thousand"),
     ("kvdyno-report lib kvdyno_report", "compare::simulation::"),
     ("kvdyno-report lib kvdyno_report", "timeline::growing::"),
+    ("xtask lib xtask", "dist::"),
 ];
 
 /// Programs that are long as a whole.
@@ -96,7 +97,8 @@ mod tests {
             let package = words.next().unwrap().trim_start_matches("kvdyno-");
             let kind = words.next().unwrap();
             let folder = if kind == "lib" { "src" } else { "tests/it" };
-            let folder = steps::root().join("crates").join(package).join(folder);
+            let home = if package == "xtask" { "" } else { "crates" };
+            let folder = steps::root().join(home).join(package).join(folder);
             assert!(is_there(&folder, test), "{program} {test}");
         }
     }

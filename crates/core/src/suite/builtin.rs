@@ -35,7 +35,7 @@ macro_rules! embedded {
             name: $name,
             title: $title,
             file: concat!("suites/", $file),
-            text: include_str!(concat!("../../../../suites/", $file)),
+            text: include_str!(concat!("../../suites/", $file)),
         }),*]
     };
 }

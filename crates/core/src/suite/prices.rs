@@ -16,7 +16,7 @@ pub(super) const STATEMENT_KEYS: [&str; 8] =
     ["title", "servers", "rate", "hours-month", "hour", "month", "rate-per-hourly", "note"];
 
 /// The prices that come with kvdyno: those of the published runs, as an example.
-pub const EXAMPLE_PRICES: &str = include_str!("../../../../prices.toml");
+pub const EXAMPLE_PRICES: &str = include_str!("../../prices.toml");
 /// The page that describes files of prices.
 const PAGE: &str = "docs/COST.md";
 

@@ -1,4 +1,4 @@
-//! First steps of a user: a built-in suite to read, a suite of one's own, the completions of a shell.
+//! First steps of a user: a built-in suite to read, a suite of one's own, the completions of a shell, manual pages.
 
 use crate::support::Scratch;
 
@@ -52,4 +52,22 @@ fn every_shell_gets_completions_of_all_commands() {
     scratch.write("kvdyno.bash", &scratch.kvdyno("completions bash").out);
     let ended = scratch.shell("source kvdyno.bash && complete -p kvdyno").wait();
     assert!(ended.out.contains("-F _kvdyno kvdyno"), "{ended:#?}");
+}
+
+#[test]
+fn manual_pages_show_the_commands_and_options_of_help() {
+    let scratch = Scratch::new();
+    scratch.kvdyno("man pages").expect(0);
+    let page = |name: &str| {
+        let page = std::fs::read_to_string(scratch.path("pages").join(name)).expect("a page");
+        page.replace("\\-", "-")
+    };
+    for command in ["run", "compare", "testbed", "winnow"] {
+        assert!(page("kvdyno.1").contains(&format!("kvdyno-{command}(1)")), "lacks {command}");
+    }
+    let help = scratch.kvdyno("run --help").expect(0).out;
+    let run = page("kvdyno-run.1");
+    for option in ["--store", "--trials", "--on-agent-lost"] {
+        assert!(help.contains(option) && run.contains(option), "{option}");
+    }
 }

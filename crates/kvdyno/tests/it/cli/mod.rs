@@ -16,6 +16,8 @@ mod elsewhere;
 mod engines;
 mod errors;
 mod events;
+#[cfg(feature = "server-tests")]
+mod first_minutes;
 mod folders;
 #[cfg(feature = "server-tests")]
 mod harm;
