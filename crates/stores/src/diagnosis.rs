@@ -150,6 +150,7 @@ const CASSANDRA: &str = "Cassandra's protocol";
 const MONGODB: &str = "MongoDB's protocol";
 const AEROSPIKE: &str = "Aerospike's protocol";
 const RIAK: &str = "Riak's protocol";
+const NATS: &str = "NATS's protocol";
 
 /// What the servers of a scheme answer, so that it is no surprise.
 fn spoken_by(scheme: &str) -> &'static [&'static str] {
@@ -162,6 +163,8 @@ fn spoken_by(scheme: &str) -> &'static [&'static str] {
         "mongodb" => &[MONGODB],
         "aerospike" => &[AEROSPIKE],
         "riak" => &[RIAK],
+        // Its servers greet before TLS begins.
+        "nats" | "natss" => &[NATS],
         "rest" if scheme == "rest+https" => &[TLS],
         "rest" => &[HTTP],
         _ => &[],
@@ -230,6 +233,7 @@ fn protocol_of(answer: &[u8]) -> Option<&'static str> {
         }
         // A frame with the error of a protocol.
         [0x81..=0x85, _, _, _, 0, ..] => CASSANDRA,
+        _ if text.starts_with("INFO {") => NATS,
         _ if text.starts_with("SSH-") => "SSH",
         _ if text.starts_with("220 ") => "SMTP or FTP",
         _ if text.starts_with("AMQP") => "AMQP",
@@ -284,6 +288,7 @@ mod tests {
             ("redis", memcached, "answers Memcached's protocol"),
             ("rest+http", tls, "answers TLS"),
             ("redis", redis, ""),
+            ("redis", says(b"INFO {\"server_id\":\"N\"}\r\n"), "answers NATS's protocol"),
             ("memcached", memcached, ""),
             ("rediss", tls, ""),
         ] {

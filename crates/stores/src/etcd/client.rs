@@ -9,12 +9,13 @@ use kvdyno_core::store::{Answer, Client, Put, Reading, Rows};
 use super::EtcdRead;
 use super::errors;
 use super::line::{Line, Link};
+use crate::attempts::Attempted;
 use crate::wire::Effect;
 
 /// A client of an etcd cluster. Clients of one connection share an HTTP/2 connection.
 pub struct EtcdClient {
     line: Rc<Line>,
-    link: Option<Link>,
+    link: Option<Attempted<Link>>,
 }
 
 impl EtcdClient {
@@ -39,7 +40,7 @@ impl EtcdClient {
                 Some(link) => link,
                 none => none.insert(self.line.link().await?),
             };
-            let error = match tokio::time::timeout(timeout, request(link)).await {
+            let error = match tokio::time::timeout(timeout, request(&mut link.link)).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(error)) if may_log_in && errors::is_of_token(&error) => {
                     may_log_in = false;
