@@ -48,7 +48,7 @@ impl EtcdClient {
                     continue;
                 }
                 Ok(Err(error)) => errors::request_error(&error, effect),
-                Err(_) => errors::timed_out(timeout, effect),
+                Err(_) => effect.timed_out(timeout),
             };
             if error.connection_lost {
                 self.line.lose(link);
@@ -131,11 +131,11 @@ impl Client for EtcdClient {
         let answer = self.transact(Effect::Read, txn).await?;
         let answers = answer.op_responses();
         if answers.len() != keys.len() {
-            return Err(errors::wrong_answer(Effect::Read));
+            return Err(Effect::Read.wrong_answer());
         }
         for (key, answer) in keys.iter().zip(answers) {
             let TxnOpResponse::Get(found) = answer else {
-                return Err(errors::wrong_answer(Effect::Read));
+                return Err(Effect::Read.wrong_answer());
             };
             into.push(key, found.kvs().first().map(|record| record.value()));
         }

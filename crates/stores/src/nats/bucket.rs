@@ -62,11 +62,11 @@ pub(super) async fn ensure(line: &Rc<Line>) -> Answer<Bucket> {
         None => {
             make(&mut client, line).await?;
             let made = find(&mut client, options).await?;
-            made.ok_or_else(|| errors::other_bucket(format!("{} is gone", options.bucket)))?
+            made.ok_or_else(|| errors::rejected(format!("{} is gone", options.bucket)))?
         }
     };
     let wrong = |what: String| {
-        Err(errors::other_bucket(format!(
+        Err(errors::rejected(format!(
             "bucket {} {what}: name another bucket, or leave the option out",
             options.bucket
         )))
@@ -114,23 +114,10 @@ async fn make(client: &mut NatsClient, line: &Line) -> Answer<()> {
 /// Describes the stream that is to hold a bucket.
 fn wanted(options: &NatsOptions, replicas: u64) -> Value {
     json!({
-        "name": options.stream(),
-        "subjects": [format!("$KV.{}.>", options.bucket)],
-        "retention": "limits",
-        "max_consumers": -1,
-        "max_msgs": -1,
-        "max_bytes": -1,
-        "max_age": 0,
-        "max_msgs_per_subject": 1,
-        "max_msg_size": -1,
+        "name": options.stream(), "subjects": [format!("$KV.{}.>", options.bucket)],
         "storage": if options.memory.unwrap_or(false) { "memory" } else { "file" },
-        "discard": "new",
-        "num_replicas": replicas,
-        "duplicate_window": 120_000_000_000_u64,
-        "allow_rollup_hdrs": true,
-        "deny_delete": true,
-        "allow_direct": true,
-        "allow_msg_ttl": true,
+        "num_replicas": replicas, "max_msgs_per_subject": 1, "discard": "new",
+        "allow_rollup_hdrs": true, "deny_delete": true, "allow_direct": true, "allow_msg_ttl": true,
     })
 }
 

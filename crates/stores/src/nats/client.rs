@@ -20,6 +20,9 @@ use crate::wire::Effect;
 const OPERATION: &str = "KV-Operation";
 /// Says why a server left a marker in the place of a record.
 const MARKER: &str = "Nats-Marker-Reason";
+/// Refusal of a key, before anything is sent.
+const NO_KEY: &str =
+    "NATS takes keys of letters, digits, `-`, `/`, `_`, `=` and `.` (not at an end)";
 /// Time to live of a message, in whole seconds.
 const TTL: &str = "Nats-TTL";
 
@@ -71,7 +74,7 @@ impl NatsClient {
             }
         };
         let ended = tokio::time::timeout(timeout, exchange).await;
-        let answer = ended.unwrap_or_else(|_| Err(errors::timed_out(timeout, effect)));
+        let answer = ended.unwrap_or_else(|_| Err(effect.timed_out(timeout)));
         if answer.as_ref().is_err_and(|error| error.connection_lost) {
             self.line.lose(link);
             self.link = None;
@@ -110,7 +113,7 @@ impl NatsClient {
         // Whoever else listens to the subject may answer as well: only the stream's own answer counts.
         let stored = acknowledged["stream"] == self.line.options().stream()
             && acknowledged["seq"].as_u64().is_some_and(|number| number > 0);
-        if stored { Ok(()) } else { Err(errors::wrong_answer(Effect::Write)) }
+        if stored { Ok(()) } else { Err(Effect::Write.wrong_answer()) }
     }
 
     /// Gives the subject of a record; refuses a key that NATS does not take.
@@ -119,7 +122,7 @@ impl NatsClient {
         let key = Some(key).filter(|key| key.iter().all(taken) && !key.is_empty());
         let key = key.filter(|key| !key.starts_with(b".") && !key.ends_with(b"."));
         let key = key.and_then(|key| std::str::from_utf8(key).ok());
-        key.map(|key| format!("{}{key}", self.subjects)).ok_or_else(errors::no_key)
+        key.map(|key| format!("{}{key}", self.subjects)).ok_or_else(|| errors::rejected(NO_KEY))
     }
 
     /// Reads from the leader, which answers in JSON.
@@ -136,7 +139,7 @@ impl NatsClient {
         };
         let message = found["message"]["subject"] == subject;
         let (Some(headers), Some(value), true) = (decoded("hdrs"), decoded("data"), message) else {
-            return Err(errors::wrong_answer(Effect::Read));
+            return Err(Effect::Read.wrong_answer());
         };
         if is_removed(&headers) {
             return Ok(false);

@@ -4,6 +4,7 @@
 //! that nobody listens to is answered by the connected server with *no responders*: the stream has no leader that this
 //! server knows of, so nothing was stored.
 
+use std::borrow::Cow;
 use std::io;
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ const ABSENT: &str = "no message found";
 
 /// Reads an answer of the JetStream API.
 pub(super) fn told(payload: &[u8], effect: Effect) -> Answer<Value> {
-    let told: Value = serde_json::from_slice(payload).map_err(|_| wrong_answer(effect))?;
+    let told: Value = serde_json::from_slice(payload).map_err(|_| effect.wrong_answer())?;
     match told["error"].is_object() {
         true => Err(of_server(&told["error"], effect)),
         false => Ok(told),
@@ -47,9 +48,9 @@ fn of_server(error: &Value, effect: Effect) -> RequestError {
     let (code, number) = (error["code"].as_u64().unwrap_or(0), error["err_code"].as_u64());
     let message = format!("{said} ({})", number.unwrap_or(code));
     let failed = |class| RequestError::failed(class, message.clone());
-    let unclear = |class| uncertain(class, message.clone(), effect);
+    let unclear = |class| effect.uncertain(class, message.clone());
     match (number.unwrap_or(0), code) {
-        (NO_MESSAGE, _) => RequestError::failed(ErrorClass::Rejected, ABSENT),
+        (NO_MESSAGE, _) => rejected(ABSENT),
         (number, _) if WITHOUT_ROOM.contains(&number) => failed(ErrorClass::Full),
         (NOT_STORED, _) if said.starts_with("maximum") => failed(ErrorClass::Full),
         (NOT_STORED, _) => unclear(ErrorClass::Full),
@@ -73,17 +74,12 @@ pub(super) fn of_request(error: &NatsError, effect: Effect) -> RequestError {
             RequestError::failed(ErrorClass::Unavailable, message).losing_connection()
         }
         RequestErrorKind::MaxPayloadExceeded => {
-            let message = format!("{error}; make values smaller, or raise max_payload");
-            RequestError::failed(ErrorClass::Rejected, message)
+            rejected(format!("{error}; make values smaller, or raise max_payload"))
         }
-        RequestErrorKind::InvalidSubject => {
-            RequestError::failed(ErrorClass::Rejected, error.to_string())
-        }
-        RequestErrorKind::TimedOut => {
-            uncertain(ErrorClass::Timeout, error.to_string(), effect).losing_connection()
-        }
-        RequestErrorKind::Other => {
-            uncertain(ErrorClass::Disconnected, error.to_string(), effect).losing_connection()
+        RequestErrorKind::InvalidSubject => rejected(error.to_string()),
+        // It is given no time of its own.
+        RequestErrorKind::TimedOut | RequestErrorKind::Other => {
+            effect.uncertain(ErrorClass::Disconnected, error.to_string()).losing_connection()
         }
     }
 }
@@ -93,7 +89,7 @@ pub(super) fn of_status(status: StatusCode, said: Option<&str>) -> RequestError 
     let message = format!("{} {}", status.as_u16(), said.unwrap_or_default());
     match status.as_u16() {
         429 => RequestError::failed(ErrorClass::Overloaded, message),
-        400..=499 => RequestError::failed(ErrorClass::Rejected, message),
+        400..=499 => rejected(message),
         _ => RequestError::failed(ErrorClass::Unavailable, message).losing_connection(),
     }
 }
@@ -101,34 +97,16 @@ pub(super) fn of_status(status: StatusCode, said: Option<&str>) -> RequestError 
 /// The connection was lost with the request in flight.
 pub(super) fn lost(effect: Effect) -> RequestError {
     let message = "the connection was lost with the request in flight".to_owned();
-    uncertain(ErrorClass::Disconnected, message, effect).losing_connection()
+    effect.uncertain(ErrorClass::Disconnected, message).losing_connection()
 }
 
-/// No answer came in the time allowed.
-pub(super) fn timed_out(timeout: Duration, effect: Effect) -> RequestError {
-    uncertain(ErrorClass::Timeout, format!("no answer within {timeout:?}"), effect)
-        .losing_connection()
-}
-
-/// The answer is none to what was asked.
-pub(super) fn wrong_answer(effect: Effect) -> RequestError {
-    uncertain(ErrorClass::Protocol, "an answer of the wrong kind".to_owned(), effect)
-}
-
-/// The key has characters that NATS does not take; nothing was sent.
-pub(super) fn no_key() -> RequestError {
-    let message =
-        "a key that NATS does not take: it takes letters, digits, `-`, `/`, `_`, `=` and `.`";
-    RequestError::failed(ErrorClass::Rejected, message)
-}
-
-/// The user asked for a bucket that is not as the one that is there.
-pub(super) fn other_bucket(message: String) -> RequestError {
+/// Nothing was sent, or the server declined.
+pub(super) fn rejected(message: impl Into<Cow<'static, str>>) -> RequestError {
     RequestError::failed(ErrorClass::Rejected, message)
 }
 
 /// No connection could be made; nothing was sent.
-pub(super) fn refused(message: impl Into<String>) -> RequestError {
+fn refused(message: impl Into<String>) -> RequestError {
     RequestError::failed(ErrorClass::Refused, message.into()).losing_connection()
 }
 
@@ -169,14 +147,6 @@ fn asks_for_tls(error: &ConnectError) -> bool {
 /// The official client says `IO error: ` and rustls `unexpected error: ` before what matters.
 fn without_prefix(said: &str) -> String {
     said.replacen("IO error: ", "", 1).replacen("unexpected error: ", "", 1)
-}
-
-/// A read has failed; a write may have been applied.
-fn uncertain(class: ErrorClass, message: String, effect: Effect) -> RequestError {
-    match effect {
-        Effect::Read => RequestError::failed(class, message),
-        Effect::Write => RequestError::indeterminate(class, message),
-    }
 }
 
 #[cfg(test)]

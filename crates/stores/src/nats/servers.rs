@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::NatsOptions;
 use crate::incarnations::{Incarnation, Told};
 use crate::rest;
-use crate::wire::{Dialogue, Endpoint};
+use crate::wire::Endpoint;
 
 /// Moment at which a server syncs what it wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,16 +56,11 @@ fn incarnation_in(line: &[u8]) -> Option<Incarnation> {
 pub(super) async fn syncs(options: &NatsOptions) -> Vec<Option<Sync>> {
     let Some(port) = options.monitor else { return Vec::new() };
     let pages = options.servers.iter().map(|server| server.beside(server.host(), port));
-    join_all(pages.map(async |page| sync_in(&varz(&page).await?))).await
-}
-
-async fn varz(page: &Endpoint) -> Option<Value> {
-    let request = format!("GET /varz HTTP/1.1\r\nHost: {}\r\n\r\n", page.name());
-    let asked = page
-        .bounded(async { Dialogue::open(page).await?.ask::<rest::Wire>(request.as_bytes()).await });
-    let (reply, answer) = asked.await.ok()?;
-    let told = rest::codec::body(&answer, &reply);
-    serde_json::from_slice(&told).ok().filter(|_| reply.status == 200)
+    let asked = pages.map(async |server| {
+        let page = rest::page(&server, "/varz").await?;
+        sync_in(&serde_json::from_slice(&page).ok()?)
+    });
+    join_all(asked).await
 }
 
 fn sync_in(varz: &Value) -> Option<Sync> {
