@@ -153,6 +153,7 @@ const CASSANDRA: &str = "Cassandra's protocol";
 const MONGODB: &str = "MongoDB's protocol";
 const AEROSPIKE: &str = "Aerospike's protocol";
 const RIAK: &str = "Riak's protocol";
+const NATS: &str = "NATS's protocol";
 
 /// Returns the protocols that the servers of a scheme speak, so that they are no surprise.
 fn spoken_by(scheme: &str) -> &'static [&'static str] {
@@ -165,6 +166,8 @@ fn spoken_by(scheme: &str) -> &'static [&'static str] {
         "mongodb" => &[MONGODB],
         "aerospike" => &[AEROSPIKE],
         "riak" => &[RIAK],
+        // Its servers greet before TLS begins.
+        "nats" | "natss" => &[NATS],
         "rest" if scheme == "rest+https" => &[TLS],
         "rest" => &[HTTP],
         _ => &[],
@@ -233,6 +236,7 @@ fn protocol_of(answer: &[u8]) -> Option<&'static str> {
         }
         // A frame with the error of a protocol.
         [0x81..=0x85, _, _, _, 0, ..] => CASSANDRA,
+        _ if text.starts_with("INFO {") => NATS,
         _ if text.starts_with("SSH-") => "SSH",
         _ if text.starts_with("220 ") => "SMTP or FTP",
         _ if text.starts_with("AMQP") => "AMQP",
@@ -287,6 +291,7 @@ mod tests {
             ("redis", memcached, "answers Memcached's protocol"),
             ("rest+http", tls, "answers TLS"),
             ("redis", redis, ""),
+            ("redis", says(b"INFO {\"server_id\":\"N\"}\r\n"), "answers NATS's protocol"),
             ("memcached", memcached, ""),
             ("rediss", tls, ""),
         ] {

@@ -30,6 +30,8 @@ pub mod etcd;
 pub mod memcached;
 #[cfg(feature = "mongodb")]
 pub mod mongodb;
+#[cfg(feature = "nats")]
+pub mod nats;
 #[cfg(feature = "redis")]
 pub mod redis;
 #[cfg(feature = "rest")]
@@ -54,6 +56,8 @@ pub mod cache;
 pub mod map;
 pub mod sim;
 
+#[cfg(any(feature = "etcd", feature = "nats"))]
+mod attempts;
 #[cfg(any(feature = "embedded", feature = "plugin"))]
 mod engine;
 mod entry;

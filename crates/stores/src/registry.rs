@@ -65,6 +65,7 @@ registry! {
     "cassandra" "cassandra" | "cassandras" => crate::cassandra::ENTRY,
     "etcd" "etcd" | "etcds" => crate::etcd::ENTRY,
     "mongodb" "mongodb" => crate::mongodb::ENTRY,
+    "nats" "nats" | "natss" => crate::nats::ENTRY,
     "couchbase" "couchbase" => crate::couchbase::ENTRY,
     "rest" "rest+http" | "rest+https" => crate::rest::ENTRY,
     "aerospike" "aerospike" => crate::aerospike::ENTRY,
@@ -124,6 +125,9 @@ fn foreign(scheme: &str) -> Option<&'static str> {
         "tcp" => "write what the server is, as in `redis://host:6379` or `memcached://host:11211`",
         "redis-socket" => "write `redis+unix:///path/of/the.sock?db=0`",
         "memcache" => "write `memcached://host:11211`",
+        "tls" => {
+            "of a NATS server write `natss://host:4222`; other stores have schemes of TLS of their own"
+        }
         _ => return None,
     })
 }

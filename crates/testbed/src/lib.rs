@@ -69,6 +69,7 @@ mod log_end;
 mod memcached;
 mod model;
 mod mongodb;
+mod nats;
 mod network;
 mod power;
 mod privilege;

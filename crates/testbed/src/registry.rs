@@ -11,6 +11,7 @@ static KINDS: &[&TestbedKind] = &[
     &crate::valkey::KIND,
     &crate::memcached::KIND,
     &crate::etcd::KIND,
+    &crate::nats::KIND,
     &crate::cassandra::KIND,
     &crate::mongodb::KIND,
     &crate::ehcache::KIND,

@@ -193,6 +193,41 @@ fn etcd_elects_once_and_loses_nothing() {
     assert!((100_000_000..15_000_000_000).contains(&gap), "an election takes time: {side}");
 }
 
+/// The leader of the bucket is killed. Reads ask the leader of the moment, so that each must find what was acknowledged
+/// before, on both sides of the election.
+#[cfg(feature = "nats")]
+#[test]
+fn nats_elects_once_and_loses_nothing() {
+    let run = run("nats:3", 20, PRIMARY_KILLED);
+    let writes = writes(&run);
+    assert_eq!((number_at(writes, "lost"), number_at(writes, "unknown")), (0, 0), "{}", told(&run));
+    assert!(run.anomalies.is_empty(), "{}", told(&run));
+    assert_eq!(standing(&run, "nothing is lost"), "confirmed", "{}", told(&run));
+    assert_eq!(standing(&run, "it goes on"), "confirmed", "{}", told(&run));
+    let side = side(&run, "writes");
+    let gap = number_at(side, "unavailable_ns");
+    assert!((100_000_000..12_000_000_000).contains(&gap), "an election, before the repair: {side}");
+    assert!(number_at(side, "failed") + number_at(side, "indeterminate") > 0, "{side}");
+}
+
+/// One server is killed under load and comes back with what it had acknowledged: it promises that.
+#[cfg(feature = "nats")]
+#[test]
+fn nats_with_one_replica_keeps_every_write_through_a_kill_and_memory_none() {
+    for (words, keeps) in [("nats", true), ("nats?storage=memory", false)] {
+        let run = run(words, 6, ALL_KILLED);
+        let lost = number_at(writes(&run), "lost");
+        assert_eq!(lost == 0, keeps, "{words}: {}", told(&run));
+        assert!(keeps || lost >= 2_400, "{words}: all that was loaded and inserted: {lost}");
+        let durability = &run.result["runs"][0]["store"]["durability"];
+        let expected = if keeps { "process-kill" } else { "none" };
+        assert_eq!(
+            (&durability["level"], &durability["checked"]),
+            (&expected.into(), &true.into())
+        );
+    }
+}
+
 /// Checks copies after a node was killed. It does not read again what it wrote to its log after the last marker,
 /// which comes every 100 ms, on a busy machine later; and no node keeps a hint of what was in flight through it. So
 /// it lacks what was inserted shortly before, at 400 records a second. Another node lacks only what was not

@@ -9,12 +9,13 @@ use kvdyno_core::store::{Answer, Client, Put, Reading, Rows};
 use super::EtcdRead;
 use super::errors;
 use super::line::{Line, Link};
+use crate::attempts::Attempted;
 use crate::wire::Effect;
 
 /// A client of an etcd cluster. Clients of one connection share an HTTP/2 connection.
 pub struct EtcdClient {
     line: Rc<Line>,
-    link: Option<Link>,
+    link: Option<Attempted<Link>>,
 }
 
 impl EtcdClient {
@@ -39,7 +40,7 @@ impl EtcdClient {
                 Some(link) => link,
                 none => none.insert(self.line.link().await?),
             };
-            let error = match tokio::time::timeout(timeout, request(link)).await {
+            let error = match tokio::time::timeout(timeout, request(&mut link.link)).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(error)) if may_log_in && errors::is_of_token(&error) => {
                     may_log_in = false;
@@ -47,7 +48,7 @@ impl EtcdClient {
                     continue;
                 }
                 Ok(Err(error)) => errors::request_error(&error, effect),
-                Err(_) => errors::timed_out(timeout, effect),
+                Err(_) => effect.timed_out(timeout),
             };
             if error.connection_lost {
                 self.line.lose(link);
@@ -130,11 +131,11 @@ impl Client for EtcdClient {
         let answer = self.transact(Effect::Read, txn).await?;
         let answers = answer.op_responses();
         if answers.len() != keys.len() {
-            return Err(errors::wrong_answer(Effect::Read));
+            return Err(Effect::Read.wrong_answer());
         }
         for (key, answer) in keys.iter().zip(answers) {
             let TxnOpResponse::Get(found) = answer else {
-                return Err(errors::wrong_answer(Effect::Read));
+                return Err(Effect::Read.wrong_answer());
             };
             into.push(key, found.kvs().first().map(|record| record.value()));
         }

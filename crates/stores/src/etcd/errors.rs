@@ -9,7 +9,7 @@ use std::io;
 use std::time::Duration;
 
 use etcd_client::Error;
-use kvdyno_core::store::{Certainty, ErrorClass, RequestError};
+use kvdyno_core::store::{ErrorClass, RequestError};
 
 use crate::wire::Effect;
 
@@ -39,7 +39,7 @@ pub(super) fn request_error(error: &Error, effect: Effect) -> RequestError {
 
 /// Returns the error for a status other than OK from the server.
 fn from_server(code: i32, message: &str, effect: Effect) -> RequestError {
-    let unclear = |class| uncertain(class, message.to_owned(), effect);
+    let unclear = |class| effect.uncertain(class, message.to_owned());
     let failed = |class, advice: &str| RequestError::failed(class, format!("{message}{advice}"));
     match code {
         UNAVAILABLE if message == "etcdserver: no leader" => {
@@ -55,7 +55,7 @@ fn from_server(code: i32, message: &str, effect: Effect) -> RequestError {
         RESOURCE_EXHAUSTED if message.contains("space exceeded") => {
             let advice = "; compact and defragment the database, then disarm its alarm \
                           (`etcdctl alarm disarm`), or raise --quota-backend-bytes";
-            uncertain(ErrorClass::Full, format!("{message}{advice}"), effect)
+            effect.uncertain(ErrorClass::Full, format!("{message}{advice}"))
         }
         RESOURCE_EXHAUSTED if message.contains("too many requests") => {
             failed(ErrorClass::Overloaded, "")
@@ -83,24 +83,13 @@ fn broken(error: &(dyn StdError + 'static), effect: Effect) -> RequestError {
     if io_kind(error) == Some(io::ErrorKind::ConnectionRefused) {
         return refused(message);
     }
-    uncertain(ErrorClass::Disconnected, message, effect).losing_connection()
-}
-
-/// Returns the error for an answer that did not come in the time allowed.
-pub(super) fn timed_out(timeout: Duration, effect: Effect) -> RequestError {
-    uncertain(ErrorClass::Timeout, format!("no answer within {timeout:?}"), effect)
-        .losing_connection()
+    effect.uncertain(ErrorClass::Disconnected, message).losing_connection()
 }
 
 /// Returns the error for members of which none answered in the time allowed. Nothing of a load was sent yet.
 pub(super) fn unanswered(endpoints: &[String], timeout: Duration) -> RequestError {
     let message = format!("no answer from {} within {timeout:?}", endpoints.join(", "));
-    uncertain(ErrorClass::Timeout, message, Effect::Read).losing_connection()
-}
-
-/// Returns the error for an answer to another question than was asked.
-pub(super) fn wrong_answer(effect: Effect) -> RequestError {
-    uncertain(ErrorClass::Protocol, "an answer of the wrong kind".to_owned(), effect)
+    Effect::Read.uncertain(ErrorClass::Timeout, message).losing_connection()
 }
 
 /// Returns the error for a connection that could not be made; nothing was sent.
@@ -153,15 +142,6 @@ pub(super) fn is_denied(error: &Error) -> bool {
         if status.source().is_none() && status.code() as i32 == PERMISSION_DENIED)
 }
 
-/// Returns an error that is indeterminate for writes only. Reads change nothing, so they never are.
-fn uncertain(class: ErrorClass, message: String, effect: Effect) -> RequestError {
-    let certainty = match effect {
-        Effect::Read => Certainty::Failed,
-        Effect::Write => Certainty::Indeterminate,
-    };
-    RequestError::new(certainty, class, message)
-}
-
 fn chain<'e>(
     error: &'e (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
@@ -188,6 +168,8 @@ fn described(error: &(dyn StdError + 'static)) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kvdyno_core::store::Certainty;
+
     use super::*;
 
     #[test]

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 
 use crate::incarnations::{Incarnation, Told};
 use crate::rest;
-use crate::wire::{Dialogue, Endpoint};
+use crate::wire::Endpoint;
 
 /// Name of the figure that holds the begin of a member's process, in seconds since 1970.
 const BEGIN: &str = "process_start_time_seconds ";
@@ -19,14 +19,9 @@ pub(super) async fn told(members: &[Endpoint]) -> Told {
 }
 
 async fn incarnation(member: &Endpoint) -> Option<Incarnation> {
-    let request = format!("GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", member.name());
-    let asked = member.bounded(async {
-        Dialogue::open(member).await?.ask::<rest::Wire>(request.as_bytes()).await
-    });
-    let (reply, answer) = asked.await.ok()?;
+    let page = rest::page(member, "/metrics").await?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    let page = rest::codec::body(&answer, &reply);
-    incarnation_in(&String::from_utf8_lossy(&page), now).filter(|_| reply.status == 200)
+    incarnation_in(&String::from_utf8_lossy(&page), now)
 }
 
 /// Reads the incarnation off a page of metrics. kvdyno's clock is looked at each time, so that it need not be the member's.

@@ -23,6 +23,7 @@ use kvdyno_core::store::{
     NodeCopy, Profile, Reading, Store, Threading, ThreadingOf,
 };
 
+use crate::attempts;
 use crate::entry::{Entry, boxed};
 use crate::error::StoreError;
 use crate::incarnations::Incarnations;
@@ -175,14 +176,8 @@ impl EtcdStore {
     async fn line(&self) -> Answer<Line> {
         let first = self.opened.fetch_add(1, Ordering::Relaxed);
         let line = Line::new(self.options.clone(), first);
-        let mut refusal = None;
-        for _ in &self.options.endpoints {
-            match line.link().await {
-                Ok(_) => return Ok(line),
-                Err(error) => refusal = refusal.or(Some(error)),
-            }
-        }
-        Err(refusal.unwrap_or_else(|| errors::refused("no server is named")))
+        attempts::any(self.options.endpoints.len(), async || line.link().await).await?;
+        Ok(line)
     }
 }
 

@@ -36,7 +36,7 @@ impl MongoClient {
     ) -> Answer<T> {
         match tokio::time::timeout(self.timeout, request).await {
             Ok(answer) => answer.map_err(|error| errors::request_error(&error, effect)),
-            Err(_) => Err(errors::timed_out(self.timeout, effect)),
+            Err(_) => Err(effect.timed_out(self.timeout)),
         }
     }
 
@@ -48,7 +48,7 @@ impl MongoClient {
             Ok(Ok(_)) => Ok(true),
             Ok(Err(error)) if errors::is_duplicate(&error) => Ok(false),
             Ok(Err(error)) => Err(errors::request_error(&error, Effect::Write)),
-            Err(_) => Err(errors::timed_out(self.timeout, Effect::Write)),
+            Err(_) => Err(Effect::Write.timed_out(self.timeout)),
         }
     }
 
@@ -60,7 +60,7 @@ impl MongoClient {
             Ok(Ok(_)) => Ok(true),
             Ok(Err(error)) if errors::is_duplicate(&error) => Ok(false),
             Ok(Err(error)) => Err(errors::request_error(&error, Effect::Write)),
-            Err(_) => Err(errors::timed_out(self.timeout, Effect::Write)),
+            Err(_) => Err(Effect::Write.timed_out(self.timeout)),
         }
     }
 

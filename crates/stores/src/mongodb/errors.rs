@@ -32,7 +32,7 @@ const FULL: [i32; 2] = [12501, 14031];
 
 /// Returns the outcome of a request that ended with `error`.
 pub(super) fn request_error(error: &Error, effect: Effect) -> RequestError {
-    let unclear = |class| uncertain(class, error.kind.to_string(), effect);
+    let unclear = |class| effect.uncertain(class, error.kind.to_string());
     let failed = |class| RequestError::failed(class, error.kind.to_string());
     match &*error.kind {
         ErrorKind::Command(command) => {
@@ -77,10 +77,10 @@ fn of_code(code: i32, message: String, effect: Effect) -> RequestError {
     match code {
         _ if NOT_PRIMARY.contains(&code) => RequestError::failed(ErrorClass::Unavailable, message),
         _ if REFUSED.contains(&code) => RequestError::failed(ErrorClass::Rejected, message),
-        _ if TIMED_OUT.contains(&code) => uncertain(ErrorClass::Timeout, message, effect),
-        _ if FULL.contains(&code) => uncertain(ErrorClass::Full, message, effect),
+        _ if TIMED_OUT.contains(&code) => effect.uncertain(ErrorClass::Timeout, message),
+        _ if FULL.contains(&code) => effect.uncertain(ErrorClass::Full, message),
         // Among them 91, 189, 11600, 11602: interrupted, for the server shuts or steps down.
-        _ => uncertain(ErrorClass::Unavailable, message, effect),
+        _ => effect.uncertain(ErrorClass::Unavailable, message),
     }
 }
 
@@ -132,17 +132,11 @@ pub(super) fn is_duplicate(error: &Error) -> bool {
     }
 }
 
-/// Returns the error for an answer that did not come in the time allowed.
-pub(super) fn timed_out(timeout: Duration, effect: Effect) -> RequestError {
-    uncertain(ErrorClass::Timeout, format!("no answer within {timeout:?}"), effect)
-        .losing_connection()
-}
-
-/// Returns the error for servers of which none answered in the time allowed. Nothing of a load was sent yet.
+/// None of these servers answered in the time allowed. Nothing of a load was sent yet.
 pub(super) fn unanswered(servers: &[ServerAddress], timeout: Duration) -> RequestError {
     let servers: Vec<String> = servers.iter().map(ToString::to_string).collect();
     let message = format!("no answer from {} within {timeout:?}", servers.join(", "));
-    uncertain(ErrorClass::Timeout, message, Effect::Read).losing_connection()
+    Effect::Read.uncertain(ErrorClass::Timeout, message).losing_connection()
 }
 
 /// Returns the error if no server could be reached; nothing of any request was sent.
@@ -157,15 +151,6 @@ pub(super) fn of_opening(error: RequestError) -> RequestError {
         _ => ErrorClass::Refused,
     };
     RequestError::failed(class, format!("cannot connect: {}", error.message)).losing_connection()
-}
-
-/// Returns an error that is indeterminate for writes only. Reads change nothing, so they never are.
-fn uncertain(class: ErrorClass, message: String, effect: Effect) -> RequestError {
-    let certainty = match effect {
-        Effect::Read => Certainty::Failed,
-        Effect::Write => Certainty::Indeterminate,
-    };
-    RequestError::new(certainty, class, message)
 }
 
 #[cfg(test)]

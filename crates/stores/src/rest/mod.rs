@@ -249,7 +249,18 @@ impl Transport for RestTransport {
     }
 }
 
-/// Adapts HTTP/1.1 to the shared connection.
+/// Gives the page at a path of a server that tells of itself over HTTP; `None` if it does not.
+#[cfg(any(feature = "etcd", feature = "nats"))]
+pub(crate) async fn page(server: &Endpoint, path: &str) -> Option<Vec<u8>> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", server.name());
+    let asked = server.bounded(async {
+        wire::Dialogue::open(server).await?.ask::<Wire>(request.as_bytes()).await
+    });
+    let (reply, answer) = asked.await.ok()?;
+    (reply.status == 200).then(|| codec::body(&answer, &reply))
+}
+
+/// HTTP/1.1 as the shared connection sees it.
 pub(crate) struct Wire {
     endpoint: Endpoint,
 }

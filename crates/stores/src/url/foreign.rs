@@ -51,7 +51,7 @@ const NAMES: [(&[&str], &str); 21] = [
     (
         &["ssl", "usetls", "sslenabled"],
         "write the scheme of TLS (`rediss://`, `memcacheds://`, `cassandras://`, `etcds://`, \
-         `rest+https://`); with mongodb `tls=true`",
+         `natss://`, `rest+https://`); with mongodb `tls=true`",
     ),
     (
         &[

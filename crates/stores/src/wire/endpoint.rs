@@ -48,6 +48,12 @@ impl ReachOptions {
         Ok(ReachOptions { timeout: take_timeout(url)?, tls: None })
     }
 
+    /// Makes options for connections without TLS, for what a driver asks beside its own connections.
+    #[cfg(feature = "nats")]
+    pub(crate) fn plain(timeout: Duration) -> ReachOptions {
+        ReachOptions { timeout, tls: None }
+    }
+
     /// Takes `timeout`, `ca`, `cert`, `key`, `tls` and `pin` from a URL; all but the first only go with `tls_scheme`.
     ///
     /// # Errors
@@ -69,13 +75,13 @@ impl ReachOptions {
     }
 
     /// Longest time that a request, or an attempt to connect, may take.
-    #[cfg(feature = "etcd")]
+    #[cfg(any(feature = "etcd", feature = "nats"))]
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// Returns the files to use, if TLS was asked for.
-    #[cfg(feature = "etcd")]
+    /// The files to use, if TLS was asked for.
+    #[cfg(any(feature = "etcd", feature = "nats"))]
     pub(crate) fn tls(&self) -> Option<&TlsFiles> {
         self.tls.as_ref()
     }
@@ -208,8 +214,8 @@ impl Endpoint {
         self.timeout
     }
 
-    /// Returns the settings of TLS; `None` without it.
-    #[cfg(feature = "cassandra")]
+    /// How TLS is spoken, if it is.
+    #[cfg(any(feature = "cassandra", feature = "nats"))]
     pub(crate) fn tls(&self) -> Option<Arc<ClientConfig>> {
         self.tls.clone()
     }

@@ -44,9 +44,11 @@ pub(crate) use link::{Link, Sent, WireTransport, open, unexpected};
 pub(crate) use outcome::outcome_of_all;
 pub(crate) use stream::Stream;
 #[cfg(feature = "etcd")]
-pub(crate) use tls::server_check;
+pub(crate) use tls::TlsFiles;
+#[cfg(any(feature = "etcd", feature = "nats"))]
+pub(crate) use tls::Trust;
 #[cfg(feature = "etcd")]
-pub(crate) use tls::{TlsFiles, Trust};
+pub(crate) use tls::server_check;
 
 /// Most bytes that one answer may have. Redis' own limit of a value is 512 MiB; a batch may
 /// bring several values.

@@ -1,8 +1,39 @@
-//! Judges a write that travels in several pieces: the caller is told of it as a whole.
+//! Outcomes that drivers tell alike: of a request whose answer stays away, and of a write that travels in several pieces.
 
+#[cfg(any(feature = "etcd", feature = "mongodb", feature = "nats"))]
+use std::time::Duration;
+
+#[cfg(any(feature = "etcd", feature = "mongodb", feature = "nats"))]
+use kvdyno_core::store::ErrorClass;
 use kvdyno_core::store::{Answer, Certainty, RequestError};
 
-/// Returns success if every piece was applied, failed if surely none was, else indeterminate. The first error
+#[cfg(any(feature = "etcd", feature = "mongodb", feature = "nats"))]
+impl super::Effect {
+    /// Gives the outcome of a request that may have been carried out. A read changes nothing, so it has failed.
+    pub(crate) fn uncertain(self, class: ErrorClass, message: String) -> RequestError {
+        let certainty = match self {
+            super::Effect::Read => Certainty::Failed,
+            super::Effect::Write => Certainty::Indeterminate,
+        };
+        RequestError::new(certainty, class, message)
+    }
+
+    /// Gives the outcome of a request that was not answered in the time allowed.
+    pub(crate) fn timed_out(self, timeout: Duration) -> RequestError {
+        let message = format!("no answer within {timeout:?}");
+        self.uncertain(ErrorClass::Timeout, message).losing_connection()
+    }
+}
+
+#[cfg(any(feature = "etcd", feature = "nats"))]
+impl super::Effect {
+    /// Gives the outcome of a request that was answered with something else.
+    pub(crate) fn wrong_answer(self) -> RequestError {
+        self.uncertain(ErrorClass::Protocol, "an answer of the wrong kind".to_owned())
+    }
+}
+
+/// Applied if every piece was, failed if surely none was, else it is not known. The first error
 /// gives class and message; a lost connection among the pieces is one of the whole.
 pub(crate) fn outcome_of_all(pieces: impl IntoIterator<Item = Answer<()>>) -> Answer<()> {
     let mut first: Option<RequestError> = None;

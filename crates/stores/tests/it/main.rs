@@ -25,6 +25,8 @@ mod memcached;
 mod memcached_several;
 #[cfg(all(feature = "server-tests", feature = "mongodb"))]
 mod mongodb;
+#[cfg(all(feature = "server-tests", feature = "nats"))]
+mod nats;
 #[cfg(feature = "server-tests")]
 #[path = "../../../testbed/tests/it/one_server/mod.rs"]
 mod one_server;

@@ -128,6 +128,29 @@ fn etcd_elects_another_leader() {
 }
 
 #[test]
+fn nats_elects_another_leader_and_tells_when_all_replicas_are_there() {
+    let mut testbed = up("nats:3?sync=always");
+    let told = testbed.describe();
+    check_described(&told, 3);
+    assert_eq!(value(&told.configuration, "sync_always"), Some("true"));
+    assert_eq!(value(&told.configuration, "num_replicas"), Some("3"));
+    assert_eq!(value(&told.changed, "sync_interval"), Some("always"));
+    let leader = |testbed: &mut Deployment| {
+        let nodes = testbed.nodes();
+        let mut leaders = nodes.into_iter().filter(|node| node.role == Some(Role::Primary));
+        leaders.next().map(|node| node.name)
+    };
+    let first = leader(&mut testbed).expect("a leader");
+    testbed.act(&first, NodeFault::Kill).unwrap();
+    eventually("another leads", || leader(&mut testbed).is_some_and(|name| name != first));
+    testbed.act(&first, NodeFault::Restart).unwrap();
+    eventually("all have a role", || testbed.nodes().iter().all(|node| node.role.is_some()));
+    goes_whole(testbed);
+    let error = Deployment::up("nats:2?replicas=3").err().expect("refused").to_string();
+    assert!(error.contains("2 nodes cannot keep 3 replicas"), "{error}");
+}
+
+#[test]
 fn mongodb_is_ferretdb_where_no_mongod_is_named() {
     let mut testbed = up("mongodb");
     let told = testbed.describe();

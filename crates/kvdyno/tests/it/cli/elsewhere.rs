@@ -60,7 +60,7 @@ fn schemes() -> Vec<(&'static str, &'static str)> {
 /// Returns true if servers of a scheme speak TLS.
 fn is_of_tls(scheme: &str) -> bool {
     let system = scheme.split('+').next().unwrap_or_default();
-    scheme == "rest+https" || (system.ends_with('s') && system != "redis")
+    scheme == "rest+https" || (system.ends_with('s') && !["redis", "nats"].contains(&system))
 }
 
 #[test]
@@ -77,6 +77,8 @@ fn every_driver_names_the_node_and_what_answers_there() {
             // The server speaks HTTP, but sends no answer that can be used.
             ("rest+http", "HTTP") => "400 Bad Request".to_owned(),
             (scheme, "TLS") if is_of_tls(scheme) => "HandshakeFailure".to_owned(),
+            // Its servers greet in plain words before TLS begins.
+            ("natss", "TLS") => format!("127.0.0.1:{port} answers TLS"),
             ("etcds", "HTTP") => "answers HTTP".to_owned(),
             (_, "") => String::new(),
             (_, speaks) => format!("127.0.0.1:{port} answers {speaks}"),

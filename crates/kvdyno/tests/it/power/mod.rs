@@ -354,6 +354,31 @@ fn a_store_that_does_not_come_back_is_a_finding() {
     assert!(outcome.stdout.contains("redis-check-aof"), "{}", told());
 }
 
+/// NATS syncs every two minutes unless it is told otherwise, and a cut takes what came since. It says so, and keeps what it
+/// says where it syncs before it answers.
+#[cfg(feature = "nats")]
+#[test]
+fn nats_loses_what_it_had_not_synced_and_nothing_where_it_always_syncs() {
+    for (words, keeps) in
+        [("nats?sync=always&disk=ext4", true), ("nats?sync=interval&disk=ext4", false)]
+    {
+        let bench = Bench::new();
+        let cut = run(&bench, &cuts("300/s", 6), words);
+        let told = &cut.outcome.stdout;
+        match keeps {
+            true => assert!(cut.outcome.anomalies.is_empty() && cut.lost() == 0, "{words}: {told}"),
+            false => cut.only_lost(),
+        }
+        assert_eq!(cut.lost() == 0, keeps, "{words}: {told}");
+        let durability = &cut.outcome.result["runs"][0]["store"]["durability"];
+        let expected = if keeps { "power-loss" } else { "process-kill" };
+        assert_eq!(
+            (&durability["level"], &durability["checked"]),
+            (&expected.into(), &true.into())
+        );
+    }
+}
+
 #[test]
 fn a_store_that_answers_before_it_syncs_is_caught() {
     let bench = Bench::new();

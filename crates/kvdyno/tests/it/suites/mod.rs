@@ -1,11 +1,23 @@
 //! Runs a suite by the command itself, as a user does, and checks what every good run has in common.
 
-#[cfg(all(feature = "server-tests", feature = "cassandra", feature = "mongodb", feature = "etcd"))]
+#[cfg(all(
+    feature = "server-tests",
+    feature = "cassandra",
+    feature = "mongodb",
+    feature = "etcd",
+    feature = "nats"
+))]
 mod caches;
 mod in_process;
 #[cfg(feature = "server-tests")]
 mod on_servers;
-#[cfg(all(feature = "server-tests", feature = "cassandra", feature = "mongodb", feature = "etcd"))]
+#[cfg(all(
+    feature = "server-tests",
+    feature = "cassandra",
+    feature = "mongodb",
+    feature = "etcd",
+    feature = "nats"
+))]
 mod on_testbeds;
 
 use serde_json::Value;

@@ -39,6 +39,7 @@ on! {
     // FerretDB over SQLite has one writer at a time, and the others wait.
     amesar_2011_on_mongodb "mongodb" "mongodb" "?timeout=1m";
     amesar_2011_on_etcd "etcd" "etcd:3" "";
+    amesar_2011_on_nats "nats" "nats:3" "";
     amesar_2011_on_couchbase "couchbase" "couchbase" "";
 }
 
