@@ -24,7 +24,7 @@ use self::database::{Database, ReadOptions, WriteBatch, WriteOptions};
 use self::error::{RocksError, RocksErrorKind};
 use self::library::Library;
 use self::options::{Compression, Options, TableOptions};
-use self::statistics::Told;
+use self::statistics::LastTickers;
 use crate::engine::{self, DURABILITY_OPTION, EVERY_LEVEL, Folder, take_durability};
 use crate::entry::Entry;
 use crate::error::StoreError;
@@ -65,7 +65,7 @@ struct Shared {
     database: Database,
     library: Library,
     version: Option<String>,
-    told: Told,
+    last_tickers: LastTickers,
     durability: Durability,
     settings: Vec<(String, String)>,
     /// Folder of the database. Last, so that a temporary folder goes after RocksDB has closed its files.
@@ -101,8 +101,9 @@ impl RocksStore {
                 if no_direct { "leave `direct` out on this file system" } else { advice },
             )
         })?;
-        let (version, told) = (journal::version(folder.path()), Told::default());
-        let shared = Shared { database, library, version, told, durability, settings, folder };
+        let (version, last_tickers) = (journal::version(folder.path()), LastTickers::default());
+        let shared =
+            Shared { database, library, version, last_tickers, durability, settings, folder };
         Ok(RocksStore { shared: Arc::new(shared) })
     }
 }
@@ -233,7 +234,7 @@ impl Store for RocksStore {
 
     async fn figures(&self) -> Vec<Figure> {
         let text = self.shared.database.statistics();
-        text.map_or_else(Vec::new, |text| self.shared.told.figures(&text))
+        text.map_or_else(Vec::new, |text| self.shared.last_tickers.figures(&text))
     }
 
     kvdyno_core::kept_once_in_this_process!();

@@ -273,7 +273,7 @@ fn unexpected_misses(evidence: &Evidence<'_>) -> Option<Reason> {
     let missed = if plan.verify { unexpected } else { misses };
     let lenient =
         profile.capabilities.may_forget || profile.consistency.level == Consistency::Eventual;
-    let restarts = figures.iter().filter(|figure| figure.tells_of_restarts());
+    let restarts = figures.iter().filter(|figure| figure.is_restart());
     let restarted: Vec<&str> = restarts.map(|figure| figure.detail.as_str()).collect();
     Some(Reason::UnexpectedMisses {
         missed,

@@ -23,7 +23,7 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
         if let Needs::Ability(ability) = fault.kind().needs
             && !kind.changes.can(ability)
         {
-            let (name, ability, phase) = (kind.name, ability.told(), &phase.name);
+            let (name, ability, phase) = (kind.name, ability.describe(), &phase.name);
             return Err(Failure::usage(format!(
                 "testbed {name} cannot {ability} while it is up, as phase {phase} asks of it; \
                  choose one that can (`kvdyno testbed kinds` lists them)"

@@ -182,5 +182,5 @@ pub(super) fn is_meaningless(phase: &PhaseResult, repair: &FaultResult) -> bool 
             && fault.began_ns <= repair.began_ns
             && class_of(fault) > Some(FaultClass::Running)
     };
-    repair.repairs() && repair.what != Repair::Start.told() && phase.faults.iter().any(ended)
+    repair.repairs() && repair.what != Repair::Start.describe() && phase.faults.iter().any(ended)
 }

@@ -66,7 +66,7 @@ pub fn mark_dark(faults: &mut [FaultResult]) {
             let starts = faults.iter().filter(|again| {
                 again.error.is_none()
                     && again.node == fault.node
-                    && again.what == Repair::Start.told()
+                    && again.what == Repair::Start.describe()
             });
             starts.map(|again| again.began_ns).filter(|began| *began >= from).min()
         };
@@ -170,7 +170,7 @@ pub const MOVE_RECORDS: &str = "move records";
 /// Returns true if an action repairs what a fault did.
 #[must_use]
 pub fn is_repair(what: &str) -> bool {
-    Repair::ALL.iter().any(|repair| repair.told() == what)
+    Repair::ALL.iter().any(|repair| repair.describe() == what)
 }
 
 impl FaultResult {

@@ -115,7 +115,7 @@ pub enum Ability {
 impl Ability {
     /// Returns it in words, to stand after "can".
     #[must_use]
-    pub fn told(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Ability::Grow => "take another node",
             Ability::Shrink => "give up a node",

@@ -27,7 +27,7 @@ fn reason(result: &Value) -> Option<&Value> {
 
 /// Asserts that misses are told apart in the result and in all that is made of it.
 #[track_caller]
-fn told_everywhere(scratch: &Scratch, folder: &str, ended: &Ended) {
+fn assert_misses_everywhere(scratch: &Scratch, folder: &str, ended: &Ended) {
     let result = scratch.result(folder);
     let series = phase(&result)["series"].as_array().expect("series");
     let gets = series.iter().find(|series| series["kind"] == "get").expect("gets");
@@ -59,7 +59,7 @@ fn told_everywhere(scratch: &Scratch, folder: &str, ended: &Ended) {
 fn a_store_that_evicts(url: &str) {
     let scratch = Scratch::new();
     let ended = scratch.kvdyno(&format!("{TOO_MUCH} --store {url} --out r")).expect(2);
-    told_everywhere(&scratch, "r", &ended);
+    assert_misses_everywhere(&scratch, "r", &ended);
     let result = scratch.result("r");
     let misses = reason(&result).unwrap_or_else(|| panic!("no reason: {}", ended.out));
     assert_eq!(misses["level"], "invalid", "{misses}");
@@ -103,7 +103,7 @@ fn started_anew(server: &mut Server, url: &str, code: i32) -> (Value, Ended) {
     server.kill9().unwrap();
     server.restart().unwrap();
     let ended = running.wait().expect(code);
-    told_everywhere(&scratch, "r", &ended);
+    assert_misses_everywhere(&scratch, "r", &ended);
     (scratch.result("r"), ended)
 }
 

@@ -81,7 +81,7 @@ impl Repair {
 
     /// Returns the words for it in results.
     #[must_use]
-    pub fn told(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Repair::Start => "start again",
             Repair::Resume => "resume",
