@@ -197,7 +197,7 @@ impl ReportLine {
     }
 }
 
-/// LineUnit of the latencies in a table.
+/// Unit of the latencies in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LatencyUnit {
     /// Microseconds.
