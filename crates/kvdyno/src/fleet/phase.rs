@@ -21,7 +21,7 @@ use super::gathering::{AgentNews, Fleet};
 use super::loss::OnAgentLost;
 use super::member::{Member, late_begin, name_limit};
 use super::messages::{AgentOrder, AgentReport, Opening, Preparing};
-use super::outlier::{ComparedAgent, Outlier, unlike};
+use super::outlier::{ComparedAgent, Outlier, find_outlier};
 use super::reads::ReadsFrom;
 use super::share::{Division, check, share_of};
 use super::shares::{Displacement, displacement};
@@ -299,15 +299,15 @@ impl Fleet {
     }
 
     /// Returns the reason that names an outlier among the agents of the phase that was measured last, if there is one.
-    pub fn unlike(&self, phase: &PhasePlan) -> Option<Reason> {
+    pub fn outlier(&self, phase: &PhasePlan) -> Option<Reason> {
         let open = phase.groups.iter().any(|group| group.arrival.is_open());
         let members: Vec<&Member> = self.carriers().collect();
         let compared = members.iter().map(|member| ComparedAgent {
             course: &member.phase.course,
             clients: member.clients(),
         });
-        let found = unlike(&compared.collect::<Vec<_>>(), open)?;
-        let Outlier { agent, figure, unlike, stretches: intervals, times } = found;
+        let found = find_outlier(&compared.collect::<Vec<_>>(), open)?;
+        let Outlier { agent, figure, stretches_apart: unlike, stretches: intervals, times } = found;
         let agent = members[agent].called();
         Some(Reason::AgentOutlier { agent, figure, unlike, intervals, times })
     }

@@ -166,7 +166,7 @@ impl Session<'_> {
         let fleet = fleet.lock();
         reasons.iter_mut().for_each(|reason| fleet.name_limit(reason));
         if !prepares {
-            reasons.extend(fleet.unlike(phase));
+            reasons.extend(fleet.outlier(phase));
             reasons.extend(fleet.late_begin(span));
             reasons.extend(fleet.skewed(phase));
             let interval = self.options.load.interval;
