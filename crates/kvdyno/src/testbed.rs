@@ -3,7 +3,6 @@
 mod aim;
 mod arguments;
 mod around;
-mod asked;
 mod consent;
 mod disclosed;
 mod engine_node;
@@ -13,6 +12,7 @@ mod kinds;
 mod nemesis;
 mod newcomers;
 mod node_processes;
+mod node_traffic;
 mod recovery_wait;
 mod shared_keeper;
 mod wanted_action;

@@ -57,7 +57,7 @@ pub const ENTRY: Entry = Entry {
     example: "rocksdb:?durability=process",
     lacks: &[Need::Ttl, Need::Pipeline],
     request: |r| r.calls("Get", "Put", "Delete", "iterator"),
-    check: |url| Asked::take(url).map(drop),
+    check: |url| RocksDbOptions::take(url).map(drop),
     open: |url| Ok(Arc::new(RocksStore::open(url)?)),
 };
 
@@ -84,7 +84,7 @@ impl RocksStore {
     /// [`StoreError::Url`] if an option is wrong, [`StoreError::Open`] if this machine has no librocksdb or RocksDB
     /// declines.
     pub fn open(url: &mut StoreUrl) -> Result<RocksStore, StoreError> {
-        let asked = Asked::take(url)?;
+        let asked = RocksDbOptions::take(url)?;
         let library = Library::load().map_err(|e| url.cannot_open(&e, &e.advice()))?;
         let durability = asked.durability;
         let folder = Folder::open(url, durability, &EVERY_LEVEL)?;
@@ -109,7 +109,7 @@ impl RocksStore {
 }
 
 /// Options of the URL for RocksDB; `None`: its own default.
-struct Asked {
+struct RocksDbOptions {
     durability: Durability,
     cache: Option<u64>,
     cache_index: bool,
@@ -122,15 +122,15 @@ struct Asked {
     jobs: Option<u16>,
 }
 
-impl Asked {
-    fn take(url: &mut StoreUrl) -> Result<Asked, StoreError> {
+impl RocksDbOptions {
+    fn take(url: &mut StoreUrl) -> Result<RocksDbOptions, StoreError> {
         let types = [
             ("none", Compression::None),
             ("snappy", Compression::Snappy),
             ("lz4", Compression::Lz4),
             ("zstd", Compression::Zstd),
         ];
-        let asked = Asked {
+        let asked = RocksDbOptions {
             durability: take_durability(url, &EVERY_LEVEL)?,
             cache: url.take_bytes("cache")?,
             cache_index: url.take_flag("cache-index")?.unwrap_or(false),

@@ -10,7 +10,7 @@ use kvdyno_report::events::stream::EventStream;
 use kvdyno_report::result::{FaultResult, SteeredResult, UnaskedNode};
 
 use super::super::NodeProcesses;
-use super::super::asked::Asked;
+use super::super::node_traffic::NodeTraffic;
 use super::{LookBack, ManualAction, Nemesis, NemesisActions, NemesisMessage, News};
 use crate::steering::{OrderRefused, WaitingOrder};
 use crate::testbed::shared_keeper::{SharedKeeper, lock};
@@ -45,7 +45,7 @@ pub struct Disturbance<'a> {
     /// Operations that were due and not started when the last interval was over.
     backlog: u64,
     /// Requests that each node gets, and the begin of the phase.
-    asked: Option<(Asked, Nanos)>,
+    node_traffic: Option<(NodeTraffic, Nanos)>,
 }
 
 /// Result of a disturbance.
@@ -72,13 +72,13 @@ impl<'a> Disturbance<'a> {
         around: Surroundings<'a>,
         phase: &'a PhasePlan,
     ) -> Self {
-        let (nemesis, asked, news, backlog) = (None, None, News::default(), 0);
-        Disturbance { keeper, around, phase, nemesis, news, backlog, asked }
+        let (nemesis, node_traffic, news, backlog) = (None, None, News::default(), 0);
+        Disturbance { keeper, around, phase, nemesis, news, backlog, node_traffic }
     }
 
     /// Begins when the clients do, at `start`.
     pub fn begin(&mut self, start: Nanos) {
-        self.asked = self.keeper.map(|_| (Asked::begin(), start));
+        self.node_traffic = self.keeper.map(|_| (NodeTraffic::begin(), start));
         if let Some(keeper) = self.keeper.filter(|_| !self.phase.faults.is_empty()) {
             let nemesis = Nemesis::start(keeper, self.around, self.phase, start);
             self.nemesis = Some((nemesis, start));
@@ -92,8 +92,8 @@ impl<'a> Disturbance<'a> {
             self.news.at_rate = reaches_rate(self.phase, interval, *start, before);
             self.send_news();
         }
-        if let Some((asked, _)) = &mut self.asked {
-            asked.look();
+        if let Some((node_traffic, _)) = &mut self.node_traffic {
+            node_traffic.look();
         }
     }
 
@@ -104,17 +104,17 @@ impl<'a> Disturbance<'a> {
     }
 
     /// Hands an action on the testbed, ordered at the live page, to the nemesis.
-    pub fn act_manually(&mut self, action: ManualAction, asked: WaitingOrder) {
+    pub fn act_manually(&mut self, action: ManualAction, order: WaitingOrder) {
         let (Some(keeper), Some((_, start)), true) =
-            (self.keeper, &self.asked, self.around.is_ours)
+            (self.keeper, &self.node_traffic, self.around.is_ours)
         else {
-            return asked.answer(Err(OrderRefused::NoTestbed));
+            return order.answer(Err(OrderRefused::NoTestbed));
         };
         let (nemesis, _) = self.nemesis.get_or_insert_with(|| {
             (Nemesis::start(keeper, self.around, self.phase, *start), *start)
         });
         // If the nemesis no longer listens, the sender of the order learns that the phase is over.
-        let _ = nemesis.to_nemesis.send(NemesisMessage::Manual(Box::new((action, asked))));
+        let _ = nemesis.to_nemesis.send(NemesisMessage::Manual(Box::new((action, order))));
     }
 
     /// Returns the moment when the first fault was begun, if one was.
@@ -126,14 +126,14 @@ impl<'a> Disturbance<'a> {
     pub fn end(&mut self) -> Disturbed {
         let actions = self.nemesis.take().map(|(nemesis, _)| nemesis.stop());
         let NemesisActions { done: faults, manual, absent } = actions.unwrap_or_default();
-        let Some((asked, start)) = self.asked.take() else {
+        let Some((node_traffic, start)) = self.node_traffic.take() else {
             return Disturbed { faults, manual, absent, ..Disturbed::default() };
         };
         let nodes = self.keeper.map(|keeper| lock(keeper).nodes());
         let is_testbed_gone = matches!(nodes, Some(Err(_)))
             && self.keeper.is_some_and(|keeper| lock(keeper).ended_well());
         let nodes = nodes.and_then(Result::ok).unwrap_or_default();
-        let unasked = asked.unasked(&nodes, &faults, start);
+        let unasked = node_traffic.unasked(&nodes, &faults, start);
         let ended = nodes.into_iter().filter_map(|node| Some((node.name, node.ended_by_itself?)));
         let ended = ended.collect();
         Disturbed { faults, manual, unasked, ended, is_testbed_gone, absent }

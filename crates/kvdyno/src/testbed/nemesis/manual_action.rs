@@ -23,12 +23,12 @@ pub enum ManualAction {
 
 impl FaultExecutor {
     /// Does what was ordered, and answers with the result.
-    pub(super) fn take(&mut self, (action, asked): (ManualAction, WaitingOrder)) {
+    pub(super) fn take(&mut self, (action, order): (ManualAction, WaitingOrder)) {
         let answer = match self.is_over.load(Ordering::Relaxed) {
             true => Err(OrderRefused::PhaseOver),
             false => self.carry_out_manually(action),
         };
-        asked.answer(answer);
+        order.answer(answer);
     }
 
     fn carry_out_manually(&mut self, action: ManualAction) -> SteeringAnswer {
