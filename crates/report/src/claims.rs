@@ -312,8 +312,8 @@ fn reach(phases: &[&PhaseResult], run: &StoreRun) -> String {
         let known = done.contains(&fault.what) || fault.repairs();
         if fault.error.is_none() && !known {
             done.push(fault.what.clone());
-            let fate = fault.kind().map(|kind| kind.fate);
-            ended |= matches!(fate, Some(ProcessOutcome::Ended | ProcessOutcome::Renewed));
+            let outcome = fault.kind().map(|kind| kind.outcome);
+            ended |= matches!(outcome, Some(ProcessOutcome::Ended | ProcessOutcome::Renewed));
         }
     }
     if done.is_empty() {

@@ -354,11 +354,11 @@ impl LiveRun {
         // This is the fault that was told to have begun, now with the nodes that it hit.
         let begun = self.fault_now(&fault.what, fault.began_ns);
         self.faults.retain(|fault| *fault != begun);
-        let whom = format!("{} {}", fault.what, fault.node);
-        let whom = whom.trim_end();
+        let target = format!("{} {}", fault.what, fault.node);
+        let target = target.trim_end();
         let what = match &fault.error {
-            Some(why) => format!("{whom} (not done: {why})"),
-            None => whom.to_owned(),
+            Some(why) => format!("{target} (not done: {why})"),
+            None => target.to_owned(),
         };
         self.faults.push(FaultNow { what, ..begun });
         match self.phases.last_mut() {

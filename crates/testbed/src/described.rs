@@ -16,7 +16,7 @@ use kvdyno_core::folder::OwnedFolder;
 use kvdyno_core::workload::fault::{
     ADD, FaultField, FieldForm, FieldValue, KILL, NodeAction, NodeFault, ProcessOutcome, Repair,
 };
-use proof::Life;
+use proof::HeldConnection;
 
 use crate::cut_figures::CutFigures;
 use crate::error::TestbedError;
@@ -267,14 +267,14 @@ impl Described {
 
     /// Remembers what was done to a node, and what is to be undone at the end.
     fn note(&mut self, index: usize, action: &NodeAction) {
-        match action.fate() {
+        match action.outcome() {
             ProcessOutcome::Ended | ProcessOutcome::Left => self.nodes[index] = State::Down,
             ProcessOutcome::Paused => self.nodes[index] = State::Paused,
             ProcessOutcome::Resumed | ProcessOutcome::Renewed => self.nodes[index] = State::Running,
             ProcessOutcome::Untouched => {}
         }
         // A node that was harmed otherwise is destroyed.
-        let of_network_or_disk = |repair: &Repair| repair.fate() == ProcessOutcome::Untouched;
+        let of_network_or_disk = |repair: &Repair| repair.outcome() == ProcessOutcome::Untouched;
         if let Some(repair) = action.repair().filter(of_network_or_disk) {
             self.to_undo.push((index, repair));
         }
@@ -347,13 +347,14 @@ impl Described {
         name: &str,
         words: &[(String, String)],
     ) -> Result<Vec<Result<String, TestbedError>>, TestbedError> {
-        let lives = places.iter().map(|place| Life::at(&self.file.nodes[*place].address));
-        let lives: Vec<Life> = lives.collect();
+        let connections =
+            places.iter().map(|place| HeldConnection::at(&self.file.nodes[*place].address));
+        let connections: Vec<HeldConnection> = connections.collect();
         let ran = self.run_on(places, name, words)?;
-        let proven = lives.iter().zip(places).zip(ran).map(|((life, place), ran)| {
+        let proven = connections.iter().zip(places).zip(ran).map(|((held, place), ran)| {
             let NodeEntry { name: node, address, .. } = &self.file.nodes[*place];
             let notes = ran?;
-            if !life.ends() {
+            if !held.ends() {
                 return Err(TestbedError::Refused {
                     node: node.clone(),
                     problem: format!(
@@ -361,7 +362,7 @@ impl Described {
                     ),
                 });
             }
-            let known = life.is_known();
+            let known = held.is_known();
             Ok(if known { notes } else { format!("; not proven of {node}: {address} took no connection before") })
         });
         Ok(proven.collect())
@@ -464,13 +465,13 @@ impl Testbed for Described {
         let names: Vec<&str> = names.map(|(name, part)| if part { name } else { "" }).collect();
         let places = nodes.iter().map(|node| find(node, &names));
         let places: Vec<usize> = places.collect::<Result<_, _>>()?;
-        if action.fate() == ProcessOutcome::Renewed {
+        if action.outcome() == ProcessOutcome::Renewed {
             let notes = self.restart(&places)?;
             return Ok(format!("`{}` of {}{notes}", Commands::START, self.path));
         }
         let name = action.word();
         let words = self.words_about(nodes, action);
-        let done = match action.fate() {
+        let done = match action.outcome() {
             ProcessOutcome::Ended => self.end_nodes(&places, name, &words)?,
             _ => self.run_on(&places, name, &words)?,
         };

@@ -70,9 +70,9 @@ impl Evidence<'_> {
     }
 
     /// Returns the number of samples of this unit in the phase.
-    fn amount(&self, basis: SampleUnit) -> u64 {
+    fn amount(&self, unit: SampleUnit) -> u64 {
         let measure = self.measure;
-        match basis {
+        match unit {
             SampleUnit::Facts => 0,
             SampleUnit::Operations => self.failed_and_completed().1,
             SampleUnit::Due => measure.offered,

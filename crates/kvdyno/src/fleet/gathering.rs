@@ -62,7 +62,7 @@ pub struct Fleet {
     pub prepared: u32,
     /// Records that the agents read.
     pub reads: ReadsFrom,
-    /// Fate of the run if an agent is lost.
+    /// Course of the run if an agent is lost.
     pub on_lost: OnAgentLost,
     /// Opening of the store that they load, as it goes to each agent but for its share.
     pub opening: Option<Opening>,

@@ -293,7 +293,7 @@ impl Fleets {
         self.reads
     }
 
-    /// Returns the fate of the run if an agent is lost.
+    /// Returns the course of the run if an agent is lost.
     pub fn on_lost(&self) -> OnAgentLost {
         self.on_lost
     }

@@ -189,7 +189,7 @@ impl FaultExecutor {
             let wait = due.unwrap_or(IDLE).min(look.unwrap_or(IDLE));
             match messages.recv_timeout(wait) {
                 Ok(NemesisMessage::News(news)) => self.on_news(news),
-                Ok(NemesisMessage::Manual(asked)) => self.take(*asked),
+                Ok(NemesisMessage::Manual(order)) => self.take(*order),
                 Err(RecvTimeoutError::Disconnected) => break,
                 // A fault that waits for copies is due with the next look: the look comes first.
                 Err(RecvTimeoutError::Timeout)
@@ -390,7 +390,7 @@ impl FaultExecutor {
 
     fn disturb(&mut self, number: usize, fault: NodeFault, aimed: &Aimed) {
         let action = NodeAction::Fault(fault.seeded(|| self.random.next_u64()));
-        if action.fate() == ProcessOutcome::Left {
+        if action.outcome() == ProcessOutcome::Left {
             let nodes: Vec<String> = aimed.iter().map(|(node, _)| node.clone()).collect();
             for newcomer in self.newcomers.leaving(&nodes) {
                 self.note_share(newcomer);
@@ -501,7 +501,7 @@ impl FaultExecutor {
                 // Only an action that harms meets copies that are missing; a restart harms and repairs.
                 let (harms, renews) = (
                     matches!(action, NodeAction::Fault(_)),
-                    action.fate() == ProcessOutcome::Renewed,
+                    action.outcome() == ProcessOutcome::Renewed,
                 );
                 let mends = renews || !harms;
                 if renews {

@@ -65,10 +65,10 @@ impl NodeAction {
 
     /// Returns the outcome for the nodes' processes.
     #[must_use]
-    pub fn fate(&self) -> ProcessOutcome {
+    pub fn outcome(&self) -> ProcessOutcome {
         match self {
-            NodeAction::Fault(fault) => fault.kind().fate,
-            NodeAction::Repair(repair) => repair.fate(),
+            NodeAction::Fault(fault) => fault.kind().outcome,
+            NodeAction::Repair(repair) => repair.outcome(),
         }
     }
 

@@ -150,8 +150,11 @@ fn a_log_that_is_synced_at_each_tenth_write_loses_exactly_what_came_after_the_la
     let known = Known::read(&truth);
     assert!(agrees(&cut, &known) > 0);
     // The kernel may write any of the rest out just before a cut.
-    assert!(known.cuts().all(|life| life.survived >= Some(life.synced)), "{known:?}");
-    let exact = known.cuts().filter(|life| life.kept_what_was_synced()).count();
+    assert!(
+        known.cuts().all(|incarnation| incarnation.survived >= Some(incarnation.synced)),
+        "{known:?}"
+    );
+    let exact = known.cuts().filter(|incarnation| incarnation.kept_what_was_synced()).count();
     assert!(2 * exact >= cut.cuts, "{exact} of {} cuts: {known:?}", cut.cuts);
     // It does not say that it syncs each write: what it loses is told, and breaks no promise. A build of the tests is
     // INVALID.
@@ -169,8 +172,8 @@ fn of_many_cuts_each_takes_exactly_what_came_after_the_last_sync() {
         let cut = run(&bench, &many_cuts("600/s", seconds, "unflushed"), &sim(&truth, "&sync=10"));
         cut.only_lost();
         let known = Known::read(&truth);
-        for life in known.cuts() {
-            assert!(life.kept_what_was_synced(), "{life:?}");
+        for incarnation in known.cuts() {
+            assert!(incarnation.kept_what_was_synced(), "{incarnation:?}");
         }
         lost += agrees(&cut, &known);
         acknowledged += number_at(&cut.writes, "acknowledged");
