@@ -95,7 +95,7 @@ pub static KIND: TestbedKind = TestbedKind {
         add: Some(add),
         remove: Some(remove),
         compact: Some(nodetool::compact),
-        tells: Some(journal::work),
+        read_work: Some(journal::work),
         ..Changes::NONE
     },
 };

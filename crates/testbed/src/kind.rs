@@ -67,7 +67,7 @@ pub struct Changes {
     /// Merges files.
     pub compact: Option<TidyUp>,
     /// Reads the server's work beside requests off a line of its log.
-    pub tells: Option<fn(&str) -> Option<Work>>,
+    pub read_work: Option<fn(&str) -> Option<Work>>,
     /// Asks the servers whether every copy of every record is there, as far as they can tell it.
     pub whole: Option<AskWhole>,
 }
@@ -80,7 +80,7 @@ impl Changes {
         remove: None,
         rewrite: None,
         compact: None,
-        tells: None,
+        read_work: None,
         whole: None,
     };
 

@@ -175,14 +175,14 @@ mod tests {
         let (sink, begins) = channel();
         let at = now() + SECOND / 10;
         sink.send((1, BeginOrder::At(at))).unwrap();
-        let hears = std::thread::spawn(move || {
+        let agent = std::thread::spawn(move || {
             sleep(Duration::from_millis(300));
             sink.send((1, BeginOrder::Agreed)).unwrap();
         });
         let begin = wait_to_begin(1, &begins, |_| {});
         assert!(now() > at + SECOND / 10, "it waited");
         assert!(matches!(begin, Begin::At(agreed) if agreed == at));
-        hears.join().unwrap();
+        agent.join().unwrap();
     }
 
     /// Runs an agent that hears every order, the first one `late`. Returns the moment at which it would begin.
@@ -192,7 +192,7 @@ mod tests {
         news: Sender<(usize, AgentNews)>,
     ) -> Begin {
         let (sink, begins) = channel();
-        let hears = std::thread::spawn(move || {
+        let agents = std::thread::spawn(move || {
             let mut late = Some(late);
             while let Some(order) = orders.blocking_recv() {
                 late.take().into_iter().for_each(sleep);
@@ -208,7 +208,7 @@ mod tests {
         let begin = wait_to_begin(1, &begins, |at| {
             news.send((number, AgentNews::Says(AgentReport::WillBegin { number: 1, at }))).unwrap();
         });
-        drop(hears);
+        drop(agents);
         begin
     }
 

@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn clients_are_dealt_anew_over_those_that_are_left_where_the_run_goes_on() {
-        let (mut fleet, _heard) = fleet(4, OnAgentLost::GoOn);
+        let (mut fleet, _orders) = fleet(4, OnAgentLost::GoOn);
         assert_eq!(dealt(&fleet), [(0, 0, 4), (1, 1, 4), (2, 2, 4), (3, 3, 4)]);
         fleet.lose(1, "killed");
         assert_eq!(dealt(&fleet), [(0, 0, 3), (2, 1, 3), (3, 2, 3)]);
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_further_store_is_begun_by_those_that_are_left_alone() {
-        let (mut fleet, _heard) = fleet(3, OnAgentLost::GoOn);
+        let (mut fleet, _orders) = fleet(3, OnAgentLost::GoOn);
         fleet.lose(0, "killed");
         fleet.give_places();
         assert_eq!(dealt(&fleet), [(1, 0, 2), (2, 1, 2)]);
@@ -202,7 +202,7 @@ mod tests {
     /// One that is cut off may still send for as long as it takes it to notice, and a request takes a while, too.
     #[test]
     fn what_was_lost_is_quiet_when_silence_its_end_and_a_request_are_over() {
-        let (mut fleet, _heard) = fleet(2, OnAgentLost::GoOn);
+        let (mut fleet, _orders) = fleet(2, OnAgentLost::GoOn);
         let timeout = Duration::from_secs(2);
         assert_eq!(fleet.quiet_at(timeout), None);
         let before = Instant::now();

@@ -107,11 +107,11 @@ impl Fleet {
             }
             match self.inbox.recv_timeout(LOOK) {
                 Ok((from, AgentNews::Says(AgentReport::Clock { number, shown }))) => {
-                    let heard = ClocksShown::now();
+                    let received = ClocksShown::now();
                     if requests.get(&from).is_some_and(|request| request.number == number)
                         && let Some(mut answered) = requests.remove(&from)
                     {
-                        answered.known.learn(answered.at, shown, heard);
+                        answered.known.learn(answered.at, shown, received);
                         self.members[from].clock = answered.known;
                         let ClockRequest { begun, known, .. } = answered;
                         let more = if begun.elapsed() < ENOUGH { QUESTIONS } else { FEW };

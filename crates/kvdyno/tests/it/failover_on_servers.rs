@@ -164,9 +164,9 @@ fn a_replica_takes_over(testbed: &str, copies: usize) -> Outcome {
 fn client_sharded_redis_grows_by_standing_still() {
     let run = run("redis-sharded:3", 6, "do = \"add\"\nat = \"2s\"");
     let faults = run.phase("mix")["faults"].as_array().unwrap();
-    let told_of = |at: usize, key: &str| faults[at][key].as_str().unwrap_or_default();
-    assert_eq!([told_of(0, "what"), told_of(1, "what")], ["add", "move records"], "{faults:?}");
-    assert!(told_of(1, "used").ends_with("to where 4 servers have them"), "{faults:?}");
+    let text_of = |at: usize, key: &str| faults[at][key].as_str().unwrap_or_default();
+    assert_eq!([text_of(0, "what"), text_of(1, "what")], ["add", "move records"], "{faults:?}");
+    assert!(text_of(1, "used").ends_with("to where 4 servers have them"), "{faults:?}");
     let time = |key: &str| number_at(&faults[1], key);
     let moving = time("ended_ns") - time("began_ns");
     let unavailable = number_at(&run.phase("mix")["unavailable"]["all"], "length_ns");

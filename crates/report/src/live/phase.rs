@@ -21,7 +21,7 @@ const MOST_USES: usize = 1_500;
 /// Most events of servers that are marked in the charts.
 const MOST_WORK: usize = 50;
 /// Most events of servers that are kept, before those that belong together are merged.
-const MOST_TOLD: usize = 1_000;
+const MOST_EVENTS: usize = 1_000;
 
 /// A phase that has begun.
 pub(super) struct LivePhase {
@@ -202,7 +202,7 @@ impl LivePhase {
     /// Adds events that servers reported of their other work.
     pub(super) fn worked(&mut self, work: &[EventResult]) -> Change {
         self.work.extend(work.iter().cloned());
-        let too_many = self.work.len().saturating_sub(MOST_TOLD);
+        let too_many = self.work.len().saturating_sub(MOST_EVENTS);
         self.work.drain(..too_many);
         Change::Points(self.timeline.shown().slots.len())
     }

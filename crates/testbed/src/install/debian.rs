@@ -33,9 +33,9 @@ pub fn install(wanted: &[&'static Software], report: &dyn Fn(&str)) -> Result<()
     let names = packages.join(" ");
     let failed = |problem: String| TestbedError::Install { what: names.clone(), problem };
     let is_root = rustix::process::geteuid().is_root();
-    let by_hand = format!("apt-get install -y --no-install-recommends {names}");
+    let command = format!("apt-get install -y --no-install-recommends {names}");
     let apt = process::look_up("apt-get").filter(|_| is_root);
-    let apt = apt.ok_or_else(|| failed(format!("as root: {by_hand}")))?;
+    let apt = apt.ok_or_else(|| failed(format!("as root: {command}")))?;
     report(&format!("apt-get install {names}"));
     let run = |words: &[&str]| {
         let mut command = Command::new(&apt);

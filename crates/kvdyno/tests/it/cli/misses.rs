@@ -39,11 +39,8 @@ fn assert_misses_everywhere(scratch: &Scratch, folder: &str, ended: &Ended) {
     assert!((rate("hit_rate") + rate("miss_rate") - rate("rate")).abs() < 1e-6 * rate("rate"));
     let (told, page) =
         (&ended.out, std::fs::read_to_string(scratch.path(folder).join("report.html")));
-    let told_of = [told.as_str(), &page.expect("the page")];
-    assert!(
-        told_of.iter().all(|text| text.contains("get missed") && text.contains("Hit")),
-        "{told}"
-    );
+    let texts = [told.as_str(), &page.expect("the page")];
+    assert!(texts.iter().all(|text| text.contains("get missed") && text.contains("Hit")), "{told}");
     let table = std::fs::read_to_string(scratch.path(folder).join("timeline.csv")).unwrap();
     let mut rows = table.lines().map(|row| row.split(',').collect::<Vec<_>>());
     let columns = rows.next().expect("a heading");

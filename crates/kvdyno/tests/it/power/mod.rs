@@ -45,8 +45,8 @@ fn many_cuts(rate: &str, seconds: u32, lose: &str) -> Suite {
 /// Runs again until so many cuts were made, or as many as `KVDYNO_POWER_CUTS` says, then in longer runs; `one` makes
 /// a run of so many seconds and returns its cuts. Returns the number of cuts.
 fn until_cut(enough: usize, seconds: u32, mut one: impl FnMut(u32) -> usize) -> usize {
-    let by_hand = std::env::var("KVDYNO_POWER_CUTS").ok().and_then(|cuts| cuts.parse().ok());
-    let (enough, seconds) = by_hand.map_or((enough, seconds), |cuts| (cuts, 25));
+    let cuts_of_user = std::env::var("KVDYNO_POWER_CUTS").ok().and_then(|cuts| cuts.parse().ok());
+    let (enough, seconds) = cuts_of_user.map_or((enough, seconds), |cuts| (cuts, 25));
     let mut cuts = 0;
     while cuts < enough {
         cuts += one(seconds);
@@ -134,9 +134,9 @@ fn agrees(cut: &Cut, known: &Known) -> usize {
     for (what, known) in [("acknowledged", known.acknowledged()), ("recovered", known.recovered())]
     {
         let (told, bounds) = (&cut.writes[what], (known.certain.len(), known.possible.len()));
-        let heard = (number_at(&cut.writes, what)..=number_at(&cut.writes, what) + not_heard)
+        let is_in_range = (number_at(&cut.writes, what)..=number_at(&cut.writes, what) + not_heard)
             .any(|count| known.count(count));
-        assert!(heard, "{told} {what} of {bounds:?}, {not_heard} not heard");
+        assert!(is_in_range, "{told} {what} of {bounds:?}, {not_heard} not heard");
     }
     told.len()
 }

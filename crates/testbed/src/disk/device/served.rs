@@ -34,7 +34,7 @@ const SIDE_BY_SIDE: usize = 8;
 const PR_SET_IO_FLUSHER: libc::c_int = 57;
 
 /// Number of flipped bits whose places are told.
-const TOLD: usize = 8;
+const PLACES_NAMED: usize = 8;
 
 /// Misbehaviour of the disk now, and how often it had an effect.
 #[derive(Debug)]
@@ -274,7 +274,7 @@ impl State {
         let (byte, bit) = (wrong.random.below(data.len() as u64), wrong.random.below(8) as u8);
         data[byte as usize] ^= 1 << bit;
         wrong.times += 1;
-        if wrong.places.len() < TOLD {
+        if wrong.places.len() < PLACES_NAMED {
             wrong.places.push((offset + byte, bit));
         }
     }
