@@ -100,7 +100,7 @@ pub struct Ownerless {
 
 impl Ownerless {
     /// Returns this as a result has it; `None` if no agent was lost.
-    fn told(&self) -> Option<LostAgentsAccount> {
+    fn lost_agents(&self) -> Option<LostAgentsAccount> {
         let Ownerless { agents, acknowledged, records, .. } = self.clone();
         (!agents.is_empty()).then_some(LostAgentsAccount { agents, acknowledged, records })
     }
@@ -179,7 +179,7 @@ impl Accounting {
             exact: self.exact && !context.fields_apart,
             unknown: ownerless.records,
             how: "(every agent was lost)".to_owned(),
-            of_lost: ownerless.told(),
+            of_lost: ownerless.lost_agents(),
             ..WriteAccount::default()
         }
     }
@@ -236,7 +236,7 @@ impl Accounting {
             copies: None,
             inserts: None,
             deletes: None,
-            of_lost: ownerless.told(),
+            of_lost: ownerless.lost_agents(),
         }
     }
 
@@ -468,11 +468,11 @@ mod tests {
             start,
             faults: faults.to_vec(),
         };
-        let told = |at: u64| relation(7 + at, &[phase("cuts", 7, &faults)]);
-        assert_eq!(told(996_800_000), "3.20 ms before kill node-1");
-        assert_eq!(told(1_004_690_000), "during kill node-1");
-        assert_eq!(told(1_505_000_000), "500 ms after kill node-1");
-        assert_eq!(told(2_990_000_000), "10.0 ms before start again node-1");
+        let text_at = |at: u64| relation(7 + at, &[phase("cuts", 7, &faults)]);
+        assert_eq!(text_at(996_800_000), "3.20 ms before kill node-1");
+        assert_eq!(text_at(1_004_690_000), "during kill node-1");
+        assert_eq!(text_at(1_505_000_000), "500 ms after kill node-1");
+        assert_eq!(text_at(2_990_000_000), "10.0 ms before start again node-1");
         assert_eq!(relation(7, &[phase("cuts", 7, &[])]), "");
         // The fault before it was in an earlier phase.
         let both = [phase("cuts", 7, &faults), phase("later", 200_000_000_007, &faults)];

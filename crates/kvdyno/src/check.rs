@@ -136,8 +136,8 @@ fn print_store(url: &str, profile: &Profile) {
     let version = profile.version.as_deref().unwrap_or("of unknown version");
     say!("store         {} {version} at {url}", profile.store);
     let (durability, consistency) = (&profile.durability, &profile.consistency);
-    say!("durability    {} ({})", durability.level.describe(), durability.told());
-    say!("consistency   {} ({})", consistency.level.describe(), consistency.told());
+    say!("durability    {} ({})", durability.level.describe(), durability.origin_text());
+    say!("consistency   {} ({})", consistency.level.describe(), consistency.origin_text());
     for (name, value) in &profile.settings {
         say!("  {name} = {value}");
     }

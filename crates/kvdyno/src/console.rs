@@ -83,11 +83,11 @@ impl Console {
 pub struct Listener(Arc<Viewers<LiveRun>>);
 
 impl Subscriber for Listener {
-    fn hear(&mut self, event: &Event) {
+    fn on_event(&mut self, event: &Event) {
         self.0.change(|live, is_seen| {
-            let change = live.hear(event);
+            let change = live.on_event(event);
             if is_seen {
-                return live.tell(change);
+                return live.message(change);
             }
             // Without viewers nothing is drawn: a new viewer gets all that there is.
             live.pass_over();

@@ -111,13 +111,19 @@ impl DeviceLimit {
 }
 
 /// Result of one measurement of fio.
-struct Told {
+struct FioResult {
     version: String,
     /// Requests a second.
     requests: f64,
 }
 
-fn fio(folder: &Path, what: &str, file: u64, block: u32, depth: u32) -> Result<Told, DeviceError> {
+fn fio(
+    folder: &Path,
+    what: &str,
+    file: u64,
+    block: u32,
+    depth: u32,
+) -> Result<FioResult, DeviceError> {
     let refused = |reason: String| DeviceError::Refused {
         folder: folder.display().to_string(),
         reason: reason.lines().next().unwrap_or_default().to_owned(),
@@ -137,16 +143,16 @@ fn fio(folder: &Path, what: &str, file: u64, block: u32, depth: u32) -> Result<T
     if !output.status.success() {
         return Err(refused(String::from_utf8_lossy(&output.stderr).into_owned()));
     }
-    told(&output.stdout, what).ok_or_else(|| refused("its answer cannot be read".to_owned()))
+    read_fio(&output.stdout, what).ok_or_else(|| refused("its answer cannot be read".to_owned()))
 }
 
 /// Reads fio's JSON. Lines of text may stand before it.
-fn told(answer: &[u8], what: &str) -> Option<Told> {
+fn read_fio(answer: &[u8], what: &str) -> Option<FioResult> {
     let begin = answer.iter().position(|byte| *byte == b'{')?;
     let json: serde_json::Value = serde_json::from_slice(&answer[begin..]).ok()?;
     let direction = if what == "randread" { "read" } else { "write" };
     let requests = json["jobs"][0][direction]["iops"].as_f64().filter(|rate| *rate > 0.0)?;
-    Some(Told { version: json["fio version"].as_str()?.to_owned(), requests })
+    Some(FioResult { version: json["fio version"].as_str()?.to_owned(), requests })
 }
 
 #[cfg(test)]
@@ -157,10 +163,10 @@ mod tests {
     fn an_answer_of_fio_is_read() {
         let answer = b"fio: a word before\n{\"fio version\":\"fio-3.33\",\"jobs\":[{\"read\":\
                        {\"iops\":41604.2},\"write\":{\"iops\":0.0}}]}";
-        let read = told(answer, "randread").unwrap();
+        let read = read_fio(answer, "randread").unwrap();
         assert_eq!((read.version.as_str(), read.requests), ("fio-3.33", 41_604.2));
-        assert!(told(answer, "randwrite").is_none(), "it wrote nothing");
-        assert!(told(b"", "randread").is_none());
-        assert!(told(b"{\"jobs\":[]}", "randread").is_none());
+        assert!(read_fio(answer, "randwrite").is_none(), "it wrote nothing");
+        assert!(read_fio(b"", "randread").is_none());
+        assert!(read_fio(b"{\"jobs\":[]}", "randread").is_none());
     }
 }

@@ -183,7 +183,7 @@ impl Failure {
     }
 
     /// Prints the failure on standard error.
-    pub fn tell(&self) {
+    pub fn print(&self) {
         warn_user!("kvdyno: {}", self.line);
         if let Some(excerpt) = &self.excerpt {
             warn_user!("{excerpt}");

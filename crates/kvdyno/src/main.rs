@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     let _ = measure::raise_open_files();
     let ended = carry_out(arguments.command);
     let exit = ended.unwrap_or_else(|failure| {
-        failure.tell();
+        failure.print();
         failure.exit
     });
     ExitCode::from(exit.worse(of_printing()) as u8)

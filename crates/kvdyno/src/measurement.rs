@@ -55,9 +55,9 @@ pub fn measure(targets: Vec<Checked>, options: &RunOptions<'_>, output: &Output)
         match target.run(options, output) {
             Ok(ended) => exit = exit.worse(ended),
             Err(failure) => {
-                failure.tell();
+                failure.print();
                 exit = exit.worse(failure.exit);
-                output.events().tell(Event::StoreFailed { message: failure.to_string() });
+                output.events().publish(Event::StoreFailed { message: failure.to_string() });
             }
         }
         if exit == Exit::Interrupted {

@@ -18,16 +18,16 @@ use scraped::Scraped;
 
 /// Metrics for monitoring systems, and the means that bring them there.
 pub struct Metering {
-    told: Told,
+    metrics: MetricsHandle,
     scraped: Option<Scraped>,
     pushed: Option<Pushed>,
 }
 
 /// Present metrics.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Metrics>>);
+struct MetricsHandle(Arc<Mutex<Metrics>>);
 
-impl Told {
+impl MetricsHandle {
     fn look(&self) -> MutexGuard<'_, Metrics> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -42,15 +42,15 @@ impl Metering {
         if asked.metrics.is_none() && asked.otlp.is_none() {
             return Ok(None);
         }
-        let told = Told::default();
-        let scraped = asked.metrics.as_deref().map(|at| Scraped::open(at, told.clone()));
-        let pushed = asked.otlp.as_deref().map(|url| Pushed::open(url, told.clone()));
-        Ok(Some(Metering { told, scraped: scraped.transpose()?, pushed: pushed.transpose()? }))
+        let metrics = MetricsHandle::default();
+        let scraped = asked.metrics.as_deref().map(|at| Scraped::open(at, metrics.clone()));
+        let pushed = asked.otlp.as_deref().map(|url| Pushed::open(url, metrics.clone()));
+        Ok(Some(Metering { metrics, scraped: scraped.transpose()?, pushed: pushed.transpose()? }))
     }
 
     /// Makes the subscriber that fills the metrics.
     pub fn listener(&self) -> MeteringListener {
-        MeteringListener(self.told.clone())
+        MeteringListener(self.metrics.clone())
     }
 
     /// Ends with the run: its end is pushed, and a collector that scrapes has time to see it, unless the user wants
@@ -66,10 +66,10 @@ impl Metering {
 }
 
 /// Subscriber that fills the metrics.
-pub struct MeteringListener(Told);
+pub struct MeteringListener(MetricsHandle);
 
 impl Subscriber for MeteringListener {
-    fn hear(&mut self, event: &Event) {
-        self.0.look().hear(event);
+    fn on_event(&mut self, event: &Event) {
+        self.0.look().on_event(event);
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use kvdyno_core::measure::Nanos;
 use kvdyno_report::events::recording::{EVENTS_FILE, Recording};
-use kvdyno_report::events::stream::{Heard, Stream, Subscription};
+use kvdyno_report::events::stream::{EventStream, FinishedSubscription, Subscription};
 use kvdyno_report::events::{Event, fold::Fold};
 use kvdyno_report::files::REPORT_FILE;
 use kvdyno_report::folder::ResultFolder;
@@ -44,7 +44,7 @@ pub struct Manner {
 
 /// Output of a run under way.
 pub struct Output {
-    events: Stream,
+    events: EventStream,
     origin: Nanos,
     strict: bool,
     path: PathBuf,
@@ -77,7 +77,7 @@ impl Output {
         origin: Nanos,
         manner: Manner,
     ) -> Result<Self, Failure> {
-        let (events, path) = (Stream::default(), folder.path().to_owned());
+        let (events, path) = (EventStream::default(), folder.path().to_owned());
         let file = manner.events.then(|| File::create(path.join(EVENTS_FILE))).transpose();
         let file = file.map_err(|error| {
             let shown = path.join(EVENTS_FILE).display().to_string();
@@ -90,13 +90,13 @@ impl Output {
         let line = events.subscribe(ProgressLine::new(manner.quiet));
         let console = manner.listener.map(|listener| events.subscribe(listener));
         let metering = manner.metering.map(|listener| events.subscribe(listener));
-        events.tell(Event::run_began(result));
+        events.publish(Event::run_began(result));
         let strict = manner.strict;
         Ok(Output { events, origin, strict, path, folder, line, recording, console, metering })
     }
 
     /// Returns the stream to which the run publishes its events.
-    pub fn events(&self) -> &Stream {
+    pub fn events(&self) -> &EventStream {
         &self.events
     }
 
@@ -138,7 +138,7 @@ impl Output {
             drop(recording.end());
             let _ = std::fs::remove_file(self.path.join(EVENTS_FILE));
         }
-        if let Some(Heard { subscriber, .. }) = self.folder.end() {
+        if let Some(FinishedSubscription { subscriber, .. }) = self.folder.end() {
             subscriber.folder.discard();
         }
     }
@@ -147,7 +147,7 @@ impl Output {
     /// something then, the exit is a failure.
     pub fn finish(self, exit: Exit) -> Finished {
         let status = self.events.look(|fold| status(fold, exit == Exit::Interrupted));
-        self.events.tell(Event::RunEnded { status, at: rfc3339(SystemTime::now()) });
+        self.events.publish(Event::RunEnded { status, at: rfc3339(SystemTime::now()) });
         let result = self.events.result();
         self.line.catch_up(SHOWN);
         self.line.leave();
@@ -155,10 +155,12 @@ impl Output {
         drop(self.console.and_then(Subscription::end));
         drop(self.metering.and_then(Subscription::end));
         let recorded = self.recording.map_or(Ok(()), |recording| match recording.end() {
-            Some(Heard { subscriber, missed: 0 }) => subscriber.finish().map_err(|e| e.to_string()),
+            Some(FinishedSubscription { subscriber, missed: 0 }) => {
+                subscriber.finish().map_err(|e| e.to_string())
+            }
             _ => Err(TOO_SLOW.to_owned()),
         });
-        let Some(Heard { subscriber: mut kept, missed }) = self.folder.end() else {
+        let Some(FinishedSubscription { subscriber: mut kept, missed }) = self.folder.end() else {
             warn_user!("kvdyno: {} is not whole: writing it failed", self.path.display());
             return Finished { result, report: None, exit: exit.worse(Exit::Internal) };
         };
@@ -170,7 +172,7 @@ impl Output {
         lacks.extend((!kept.is_saved).then(|| RESULT_FILE.to_owned()));
         let report = kept.folder.write_report(&result);
         lacks.extend(report.is_err().then(|| REPORT_FILE.to_owned()));
-        let report = report.map_err(|error| kept.trouble.tell(&error)).ok();
+        let report = report.map_err(|error| kept.trouble.warn(&error)).ok();
         if missed > 0 {
             lacks.push(format!("what {missed} intervals and samples tell"));
             kept.trouble.note(TOO_SLOW);

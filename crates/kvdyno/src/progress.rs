@@ -27,7 +27,7 @@ impl ProgressLine {
 }
 
 impl Subscriber for ProgressLine {
-    fn hear(&mut self, event: &Event) {
+    fn on_event(&mut self, event: &Event) {
         match (event, &mut self.phase) {
             (Event::PhaseBegan(began), _) => {
                 self.phase = Some(PhaseLine::new(&began.store, &began.plan, self.quiet));

@@ -13,7 +13,7 @@ use crate::fleet::{OnAgentLost, ReadsFrom};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RunConfig {
-    /// Fate of existing records.
+    /// Treatment of existing records.
     pub data: DataPolicy,
     /// True if what is read is checked.
     pub verify: bool,
@@ -27,7 +27,7 @@ pub struct RunConfig {
     pub wait: Option<Duration>,
     /// Records that agents read, where that was asked for.
     pub reads: Option<ReadsFrom>,
-    /// Fate of the run when an agent is lost.
+    /// Course of the run when an agent is lost.
     pub on_agent_lost: OnAgentLost,
     /// HOST:PORT of rank 0, where it was told.
     pub conductor: Option<String>,

@@ -89,7 +89,7 @@ pub struct Session<'a> {
     /// Agents that carry the load; `None` if this process does.
     fleet: Option<FleetInUse>,
     /// Number of lost agents that the verdict names already.
-    lost_told: usize,
+    lost_named: usize,
     /// Session numbers of writes to records that lost agents left.
     further_sessions: Vec<u32>,
     /// True while records are read back, at the strongest level of reads.
@@ -127,7 +127,7 @@ impl<'a> Session<'a> {
         let node_processes = NodeProcesses::serving(&diagnosis::all_servers(&url));
         Ok(Session {
             fleet,
-            lost_told: 0,
+            lost_named: 0,
             further_sessions: Vec::new(),
             reads_back: false,
             options,
@@ -175,7 +175,7 @@ impl<'a> Session<'a> {
         let plan = self.options.plan;
         run.skipped = plan.phases.iter().filter_map(|phase| self.left_out(phase)).collect();
         let planned = (plan.phases.len() - run.skipped.len()) as u64;
-        output.events().tell(Event::StoreBegan(Box::new(run)));
+        output.events().publish(Event::StoreBegan(Box::new(run)));
         if let Some(block) = plan.device_limit {
             let limit = DeviceLimit::measure(plan, block, self.store.folder());
             self.device =
@@ -388,7 +388,7 @@ impl<'a> Session<'a> {
         let scale = self.options.plan.scale;
         let judged = judge_run(self.reasons.clone(), extent, scale, cfg!(debug_assertions));
         let (verdict, claims) = (Verdict::from(&judged), self.claims(output));
-        output.events().tell(Event::JudgedSoFar { verdict, claims });
+        output.events().publish(Event::JudgedSoFar { verdict, claims });
     }
 
     /// Judges the suite's claims about the store by the phases so far.
@@ -414,14 +414,14 @@ impl<'a> Session<'a> {
             warn_user!("kvdyno: {message}");
         }
         let events = output.events();
-        events.tell(Event::StoreEnded(StoreEnded {
+        events.publish(Event::StoreEnded(StoreEnded {
             verdict: Verdict::from(&verdict),
             status: self.status.clone(),
             cause: self.cause.filter(|_| failed),
             at: rfc3339(SystemTime::now()),
         }));
         let claims = self.claims(output);
-        events.tell(Event::Judged { claims });
+        events.publish(Event::Judged { claims });
         // The exit depends on the kept result alone, so loading the result later gives the same.
         events.look(|fold| {
             let run = fold.result().and_then(|result| result.runs.last());

@@ -3,7 +3,6 @@
 mod aim;
 mod arguments;
 mod around;
-mod asked;
 mod consent;
 mod disclosed;
 mod engine_node;
@@ -13,6 +12,7 @@ mod kinds;
 mod nemesis;
 mod newcomers;
 mod node_processes;
+mod node_traffic;
 mod recovery_wait;
 mod shared_keeper;
 mod wanted_action;
@@ -79,7 +79,7 @@ fn up(words: &str, detach: bool) -> Result<Exit, Failure> {
     check(words)?;
     let interrupt = signals::watch().map_err(Failure::internal)?;
     let around = Around::start(words, detach, &interrupt)?;
-    say!("{}", told(around.description()));
+    say!("{}", describe(around.description()));
     if detach {
         say!("It stays up until `kvdyno testbed down`.");
         return Ok(Exit::Done);
@@ -105,7 +105,7 @@ fn wait(around: &Around, interrupt: &Interrupt) -> bool {
 }
 
 /// Describes a testbed for the terminal.
-fn told(testbed: &Description) -> String {
+fn describe(testbed: &Description) -> String {
     let version = testbed.version.as_deref().unwrap_or("(version unknown)");
     let ready = numbers::approximate_duration(testbed.ready_after.as_secs_f64());
     let mut text = format!(
@@ -239,8 +239,8 @@ fn list() -> Result<Exit, Failure> {
 fn install(kinds: &[String]) -> Result<Exit, Failure> {
     for name in kinds {
         let software = kinds::software(name)?;
-        let tell = |line: &str| say!("{line} …");
-        install::install(&software, &tell).map_err(about)?;
+        let report = |line: &str| say!("{line} …");
+        install::install(&software, &report).map_err(about)?;
         say!("{name} is installed");
         for software in software {
             if let Some(path) = software.find() {

@@ -53,7 +53,7 @@ pub fn run(
         folder::discard_parent(&parent);
         return Ok(exit);
     }
-    Ok(exit.worse(tell(&done, shown, &parent)?))
+    Ok(exit.worse(show(&done, shown, &parent)?))
 }
 
 /// One trial. Its result, if a store could be measured.
@@ -89,7 +89,7 @@ fn one(
 }
 
 /// Shows the trials together; how the claims end that take more than one store.
-fn tell(
+fn show(
     done: &[(PathBuf, RunResult)],
     shown: &OutputArguments,
     parent: &Path,

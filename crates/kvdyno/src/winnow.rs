@@ -58,7 +58,7 @@ pub fn winnow(arguments: &WinnowArguments) -> Result<Exit, Failure> {
                 (name.unwrap_or_default(), cells)
             }
             Err(failure) => {
-                failure.tell();
+                failure.print();
                 (String::new(), winnow::unrun(&required, &failure.to_string()))
             }
         };

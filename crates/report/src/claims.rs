@@ -53,7 +53,10 @@ pub(crate) fn so_far(
     let stand = |(says, condition): (&String, &Condition)| {
         let measured = figures::of_operations(load, &condition.subject);
         let phase = Some(phase.name.clone());
-        (says.clone(), ConditionResult { phase, ..told(condition, None, measured, (1, &[])) })
+        (
+            says.clone(),
+            ConditionResult { phase, ..judge_condition(condition, None, measured, (1, &[])) },
+        )
     };
     concerned.into_iter().map(stand).collect()
 }
@@ -117,13 +120,18 @@ impl<'a> Judge<'a> {
                 }
                 None => "no measured phase came to its end".to_owned(),
             };
-            return vec![told(condition, None, Err(why), (1, &[]))];
+            return vec![judge_condition(condition, None, Err(why), (1, &[]))];
         }
         let of = |phase: &PhaseResult| {
             let may_forget = self.run.store.capabilities.may_forget;
             let measured = figures::measured(phase, &condition.subject, may_forget);
             let stake = figures::stake(phase, &condition.subject);
-            told(condition, Some(phase), measured, (stake, &self.doubts(condition, phase)))
+            judge_condition(
+                condition,
+                Some(phase),
+                measured,
+                (stake, &self.doubts(condition, phase)),
+            )
         };
         phases.into_iter().map(of).collect()
     }
@@ -209,7 +217,7 @@ struct Doubt {
 }
 
 /// Judges a condition as evidence, and puts it into words. `stake` is the amount of its subject that was at stake.
-fn told(
+fn judge_condition(
     condition: &Condition,
     phase: Option<&PhaseResult>,
     measured: Result<Measured, String>,
@@ -304,8 +312,8 @@ fn reach(phases: &[&PhaseResult], run: &StoreRun) -> String {
         let known = done.contains(&fault.what) || fault.repairs();
         if fault.error.is_none() && !known {
             done.push(fault.what.clone());
-            let fate = fault.kind().map(|kind| kind.fate);
-            ended |= matches!(fate, Some(ProcessOutcome::Ended | ProcessOutcome::Renewed));
+            let outcome = fault.kind().map(|kind| kind.outcome);
+            ended |= matches!(outcome, Some(ProcessOutcome::Ended | ProcessOutcome::Renewed));
         }
     }
     if done.is_empty() {

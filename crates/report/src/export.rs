@@ -126,17 +126,21 @@ fn benchmarks(
     invalid: Invalid,
     write: fn(&[NamedFigures]) -> String,
 ) -> Exported {
-    let (mut told, mut left_out) = (Vec::new(), Vec::new());
+    let (mut benchmarks_of_run, mut left_out) = (Vec::new(), Vec::new());
     for mut named in all {
         if let Some(verdict) = named.invalid {
             named.name = format!("{} ({verdict})", named.name);
         }
         match (named.invalid, invalid) {
             (Some(_), Invalid::LeaveOut) => left_out.push(named.name),
-            _ => told.push(named),
+            _ => benchmarks_of_run.push(named),
         }
     }
-    Exported { bytes: write(&told).into_bytes(), benchmarks: told.len(), left_out }
+    Exported {
+        bytes: write(&benchmarks_of_run).into_bytes(),
+        benchmarks: benchmarks_of_run.len(),
+        left_out,
+    }
 }
 
 impl Table {
@@ -169,7 +173,7 @@ fn bencher(all: &[NamedFigures]) -> String {
             ("latency-p99", p99, *is_at_least),
             ("latency-p99-9", p99_9, *is_at_least),
         ];
-        let told = measures.into_iter().filter_map(|(measure, figure, is_at_least)| {
+        let measured = measures.into_iter().filter_map(|(measure, figure, is_at_least)| {
             let Figure { value, interval } = (*figure)?;
             let mut metric = json!({ "value": value });
             if let Some((low, high)) = interval {
@@ -182,7 +186,7 @@ fn bencher(all: &[NamedFigures]) -> String {
             }
             Some((measure.to_owned(), metric))
         });
-        benchmarks.insert(name.clone(), Value::Object(told.collect()));
+        benchmarks.insert(name.clone(), Value::Object(measured.collect()));
     }
     pretty(&Value::Object(benchmarks))
 }
@@ -226,13 +230,13 @@ mod tests {
     use crate::result::{Latency, Level, Status};
     use crate::sample;
 
-    fn told(format: Format) -> (RunResult, String) {
+    fn exported(format: Format) -> (RunResult, String) {
         let folder = tempfile::tempdir().unwrap();
         let mut result = sample::written(folder.path());
         judge(&mut result, Level::Valid);
-        let told =
+        let file =
             export(&result, &folder.path().join("result.json"), format, Invalid::Mark).unwrap();
-        (result, String::from_utf8(told.bytes).unwrap())
+        (result, String::from_utf8(file.bytes).unwrap())
     }
 
     /// Makes a list of benchmarks of the sample, with verdicts and numbers of operations as `change` sets them.
@@ -244,9 +248,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut result = sample::written(folder.path());
         change(&mut result);
-        let told = export(&result, &folder.path().join("result.json"), format, invalid).unwrap();
-        let list = serde_json::from_slice(&told.bytes).unwrap();
-        (told, list)
+        let exported_list =
+            export(&result, &folder.path().join("result.json"), format, invalid).unwrap();
+        let list = serde_json::from_slice(&exported_list.bytes).unwrap();
+        (exported_list, list)
     }
 
     fn judge(result: &mut RunResult, level: Level) {
@@ -321,14 +326,14 @@ mod tests {
 
     #[test]
     fn bencher_gets_the_figures_of_the_report_inside_their_intervals() {
-        let (result, text) = told(Format::Bencher);
-        let told: Value = serde_json::from_str(&text).unwrap();
+        let (result, text) = exported(Format::Bencher);
+        let bencher: Value = serde_json::from_str(&text).unwrap();
         let mut intervals = 0;
         for (store, run) in store_labels(&result).iter().zip(&result.runs) {
             for phase in run.phases.iter().filter(|phase| !phase.prepares()) {
                 let row = crate::view::main_row(phase).unwrap();
                 let name = format!("{}/{store}/{}", result.suite.name, phase.name);
-                let metrics = &told[&name];
+                let metrics = &bencher[&name];
                 assert_eq!(metrics["throughput"]["value"].as_f64(), row.rate, "{name} in {text}");
                 assert_eq!(metrics["latency-p99"]["value"].as_f64(), row.latency.p99, "{name}");
                 for metric in metrics.as_object().unwrap().values() {
@@ -347,7 +352,7 @@ mod tests {
 
     #[test]
     fn the_action_gets_a_list_of_which_less_is_better() {
-        let (_, text) = told(Format::GithubActionBenchmark);
+        let (_, text) = exported(Format::GithubActionBenchmark);
         let list: Vec<Value> = serde_json::from_str(&text).unwrap();
         assert!(list.len() >= 8);
         for entry in &list {
@@ -361,7 +366,7 @@ mod tests {
 
     #[test]
     fn the_table_has_a_row_for_each_phase_and_kind() {
-        let (result, text) = told(Format::Csv(Table::Kinds));
+        let (result, text) = exported(Format::Csv(Table::Kinds));
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
         let phases: usize = result.runs.iter().map(|run| run.phases.len()).sum();

@@ -74,15 +74,15 @@ pub fn of_result(result: &RunResult) -> String {
     let stores = store_labels(result);
     let mut suites: Vec<JunitSuite> =
         stores.iter().enumerate().map(|(at, label)| of_store(result, at, label)).collect();
-    suites.extend(of_what_no_store_tells(result));
+    suites.extend(suite_of_failed_run(result));
     render(&suites)
 }
 
 /// Makes a suite for a result that failed although no store's run tells of it: a store that could not be opened has no run.
-fn of_what_no_store_tells(result: &RunResult) -> Option<JunitSuite> {
-    let told = result.runs.iter().any(|run| run.status == result.status);
+fn suite_of_failed_run(result: &RunResult) -> Option<JunitSuite> {
+    let is_of_a_store = result.runs.iter().any(|run| run.status == result.status);
     let ended = ending(&result.status);
-    (ended != CaseOutcome::Passed && !told).then(|| {
+    (ended != CaseOutcome::Passed && !is_of_a_store).then(|| {
         let case = Case::new("run", "every store came to its end", ended);
         JunitSuite { name: result.suite.name.clone(), cases: vec![case], output: String::new() }
     })
@@ -122,9 +122,9 @@ fn believed(run: &StoreRun, phase: Option<&str>) -> CaseOutcome {
     let invalid = verdict.reasons.iter().filter(|reason| {
         reason.level == Level::Invalid && reason.phase.as_deref() == phase && !is_remark(reason)
     });
-    let told: Vec<String> =
+    let errors: Vec<String> =
         invalid.map(|reason| format!("{} → {}", reason.text, reason.advice)).collect();
-    if told.is_empty() { CaseOutcome::Passed } else { CaseOutcome::Errored(told.join("; ")) }
+    if errors.is_empty() { CaseOutcome::Passed } else { CaseOutcome::Errored(errors.join("; ")) }
 }
 
 fn verified(run: &StoreRun, phase: &PhaseResult) -> CaseOutcome {

@@ -48,7 +48,7 @@ pub fn of_folder(result: &RunResult, folder: &Path) -> Result<(String, String), 
     let charts = Charts::new(result, &DrawnTimeline::read(folder, result))?;
     let page = page(result, &charts, true)?;
     let now = Now::of_folder(result);
-    Ok((page, told(&Message { charts: Some(charts), points: None, tables: true, now })))
+    Ok((page, to_json(&Message { charts: Some(charts), points: None, tables: true, now })))
 }
 
 /// A stretch of a phase's time that a viewer has zoomed to.
@@ -170,8 +170,8 @@ impl LiveRun {
         LiveRun { may_steer: true, ..LiveRun::default() }
     }
 
-    /// Takes the next event in. Returns the part of the page that it changes; [`LiveRun::tell`] passes that on to viewers.
-    pub fn hear(&mut self, event: &Event) -> Change {
+    /// Takes the next event in. Returns the part of the page that it changes; [`LiveRun::message`] passes that on to viewers.
+    pub fn on_event(&mut self, event: &Event) -> Change {
         // A viewer may miss events that a result needs, and is still a viewer.
         let _ = self.fold.apply(event);
         if matches!(event, Event::RunBegan(_)) {
@@ -182,12 +182,12 @@ impl LiveRun {
             *self = LiveRun { fold, may_steer, plan, ..LiveRun::default() };
         }
         let change = self.change(event);
-        self.activity.hear(event);
+        self.activity.on_event(event);
         change
     }
 
     /// Returns the message to viewers about the last event, as JSON; `None` if the page does not change.
-    pub fn tell(&mut self, change: Change) -> Option<String> {
+    pub fn message(&mut self, change: Change) -> Option<String> {
         let mut message = Message { charts: None, points: None, tables: false, now: self.now() };
         match change {
             Change::Nothing => return None,
@@ -197,20 +197,25 @@ impl LiveRun {
             Change::Tables => (message.charts, message.tables) = (Some(self.charts()), true),
         }
         self.pass_over();
-        Some(told(&message))
+        Some(to_json(&message))
     }
 
     /// Marks the last event as known to viewers: those that come later are told everything.
     pub fn pass_over(&mut self) {
         if let Some(phase) = self.phases.last_mut() {
-            phase.tell_uses();
+            phase.mark_uses_published();
         }
     }
 
     /// Returns a message with everything.
     #[must_use]
     pub fn snapshot(&self) -> String {
-        told(&Message { charts: Some(self.charts()), points: None, tables: true, now: self.now() })
+        to_json(&Message {
+            charts: Some(self.charts()),
+            points: None,
+            tables: true,
+            now: self.now(),
+        })
     }
 
     /// Renders the whole page, or one that waits for the run to begin.
@@ -272,9 +277,9 @@ impl LiveRun {
                 None => Change::Nothing,
             },
             Event::LoadEnded(ended) => {
-                let told = ended.anomalies.iter();
+                let found = ended.anomalies.iter();
                 self.anomalies
-                    .extend(told.map(|a| format!("{} record {}", a.kind.name(), a.record)));
+                    .extend(found.map(|a| format!("{} record {}", a.kind.name(), a.record)));
                 if let Some(phase) = self.phases.last_mut() {
                     phase.end(ended.old);
                 }
@@ -344,12 +349,12 @@ impl LiveRun {
     fn fault_done(&mut self, fault: &FaultResult) -> Change {
         // This is the fault that was told to have begun, now with the nodes that it hit.
         let begun = self.fault_now(&fault.what, fault.began_ns);
-        self.faults.retain(|told| *told != begun);
-        let whom = format!("{} {}", fault.what, fault.node);
-        let whom = whom.trim_end();
+        self.faults.retain(|fault| *fault != begun);
+        let target = format!("{} {}", fault.what, fault.node);
+        let target = target.trim_end();
         let what = match &fault.error {
-            Some(why) => format!("{whom} (not done: {why})"),
-            None => whom.to_owned(),
+            Some(why) => format!("{target} (not done: {why})"),
+            None => target.to_owned(),
         };
         self.faults.push(FaultNow { what, ..begun });
         match self.phases.last_mut() {
@@ -367,7 +372,7 @@ impl LiveRun {
                 (phase, run) = (index, at);
             }
         }
-        let used_from = last.told_uses().to_vec();
+        let used_from = last.published_uses().to_vec();
         let charts = last.charts((from, &used_from), None)?;
         Some(Points { phase, run, from, used_from, charts })
     }
@@ -409,7 +414,7 @@ impl LiveRun {
     }
 }
 
-fn told(message: &Message) -> String {
+fn to_json(message: &Message) -> String {
     serde_json::to_string(message).expect("what is told is plain JSON")
 }
 

@@ -149,7 +149,7 @@ struct Phase {
 
 impl Metrics {
     /// Takes the next event in.
-    pub fn hear(&mut self, event: &Event) {
+    pub fn on_event(&mut self, event: &Event) {
         match event {
             Event::RunBegan(began) => {
                 // Each of several trials begins anew.

@@ -52,7 +52,7 @@ pub fn met(conditions: &[Condition], phase: &PhaseResult, may_forget: bool) -> M
         let measured = figures::measured(phase, &condition.subject, may_forget);
         if measured.as_ref().ok().and_then(|&measured| condition.holds(measured)) != Some(true) {
             all_explained &= late(&condition.subject, &measured).is_some_and(explained);
-            why.push(format!("{}: {}", condition.subject, told(&condition.subject, measured)));
+            why.push(format!("{}: {}", condition.subject, describe(&condition.subject, measured)));
         }
     }
     if why.is_empty() {
@@ -104,7 +104,7 @@ fn late(subject: &Subject, measured: &Result<Measured, String>) -> Option<Late> 
     Some(Late { share, nanos })
 }
 
-fn told(subject: &Subject, measured: Result<Measured, String>) -> String {
+fn describe(subject: &Subject, measured: Result<Measured, String>) -> String {
     let (value, least) = match measured {
         Err(why) => return format!("not measured: {why}"),
         Ok(Measured::Exactly(value)) => (value, ""),

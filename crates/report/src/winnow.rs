@@ -259,7 +259,7 @@ fn durability(required: &Requirements, run: &StoreRun) -> Decided {
         Some(Durability::PowerLoss) => {
             let cuts = of_run(run, Claimed::SurvivesPowerLoss);
             let Some(cuts) = cuts.filter(|cuts| cuts.exposure.moments > 0) else {
-                let why = format!("{told} ({}); no power was taken away", promise.told());
+                let why = format!("{told} ({}); no power was taken away", promise.origin_text());
                 return (RequirementStatus::NotShown, why, "");
             };
             let standing = RequirementStatus::of(cuts.status());

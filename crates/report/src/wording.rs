@@ -161,13 +161,13 @@ pub(crate) fn promises(run: &StoreRun) -> (String, String) {
     let level = durability.level.describe();
     let cuts = evidence::of_run(run, Claimed::SurvivesPowerLoss);
     let durable = match cuts.filter(|cuts| cuts.exposure.moments > 0) {
-        None => format!("{level} ({})", durability.told()),
+        None => format!("{level} ({})", durability.origin_text()),
         Some(cuts) => {
             let (text, shut) = (evidence::cut_text(&cuts), shut_text(run).unwrap_or_default());
-            format!("{level} ({}; {text}{shut})", durability.told())
+            format!("{level} ({}; {text}{shut})", durability.origin_text())
         }
     };
-    (durable, format!("{} ({})", consistency.level.describe(), consistency.told()))
+    (durable, format!("{} ({})", consistency.level.describe(), consistency.origin_text()))
 }
 
 /// Describes how long it took from the freeze of processes until their file systems were shut, of cuts without a disk that

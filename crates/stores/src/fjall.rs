@@ -47,7 +47,7 @@ pub const ENTRY: Entry = Entry {
     request: |r| {
         r.calls("Keyspace::get", "Keyspace::insert", "Keyspace::remove", "Keyspace::range")
     },
-    check: |url| Asked::take(url).map(drop),
+    check: |url| FjallOptions::take(url).map(drop),
     open: |url| Ok(Arc::new(FjallStore::open(url)?)),
 };
 
@@ -76,7 +76,7 @@ impl FjallStore {
     /// # Errors
     /// [`StoreError::Url`] if an option is wrong, [`StoreError::Open`] if fjall declines.
     pub fn open(url: &mut StoreUrl) -> Result<FjallStore, StoreError> {
-        let asked = Asked::take(url)?;
+        let asked = FjallOptions::take(url)?;
         let durability = asked.durability;
         let folder = Folder::open(url, durability, &EVERY_LEVEL)?;
         let mut builder = Database::builder(folder.path());
@@ -121,7 +121,7 @@ fn for_one_processor() -> Option<usize> {
 }
 
 /// Options of the URL for fjall; `None`: its own default.
-struct Asked {
+struct FjallOptions {
     durability: Durability,
     cache: Option<u64>,
     compression: Option<CompressionType>,
@@ -131,14 +131,14 @@ struct Asked {
     workers: Option<usize>,
 }
 
-impl Asked {
-    fn take(url: &mut StoreUrl) -> Result<Asked, StoreError> {
+impl FjallOptions {
+    fn take(url: &mut StoreUrl) -> Result<FjallOptions, StoreError> {
         let policies = [
             ("default", None),
             ("none", Some(CompressionType::None)),
             ("lz4", Some(CompressionType::Lz4)),
         ];
-        let asked = Asked {
+        let asked = FjallOptions {
             durability: take_durability(url, &EVERY_LEVEL)?,
             cache: url.take_bytes("cache")?,
             compression: url.take_choice("compression", &policies)?.flatten(),

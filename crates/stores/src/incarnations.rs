@@ -21,7 +21,7 @@ pub(crate) struct Incarnation {
 }
 
 /// Incarnations that servers tell, by the servers' names; `None` of one that tells nothing.
-pub(crate) type Told = Vec<(String, Option<Incarnation>)>;
+pub(crate) type ServerIncarnations = Vec<(String, Option<Incarnation>)>;
 
 /// The incarnations of a store's servers as they were last seen, by the servers' names.
 #[derive(Debug, Default)]
@@ -29,9 +29,9 @@ pub(crate) struct Incarnations(Mutex<BTreeMap<String, (Incarnation, Instant)>>);
 
 impl Incarnations {
     /// Notes what servers say that were not seen before.
-    pub(crate) fn meet(&self, now: Instant, told: Told) {
+    pub(crate) fn meet(&self, now: Instant, incarnations: ServerIncarnations) {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (server, incarnation) in told {
+        for (server, incarnation) in incarnations {
             if let Some(incarnation) = incarnation {
                 seen.entry(server).or_insert((incarnation, now));
             }
@@ -40,10 +40,10 @@ impl Incarnations {
 
     /// Notes what servers say. Returns the figure that tells which of them were started anew since they were last seen, if
     /// any was. A server that says nothing stays as it was seen last.
-    pub(crate) fn look(&self, now: Instant, told: Told) -> Option<Figure> {
+    pub(crate) fn look(&self, now: Instant, incarnations: ServerIncarnations) -> Option<Figure> {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut anew = Vec::new();
-        for (server, incarnation) in told {
+        for (server, incarnation) in incarnations {
             let Some(incarnation) = incarnation else { continue };
             let before = seen.insert(server.clone(), (incarnation.clone(), now));
             if before.is_some_and(|(before, at)| is_new(&before, &incarnation, now - at)) {
@@ -73,9 +73,9 @@ mod tests {
             Some(Incarnation { id: id.to_owned(), up: Some(Duration::from_secs(up)) })
         };
         let incarnations = Incarnations::default();
-        let look = |seconds, told: [(&str, Option<Incarnation>); 2]| {
-            let told = told.map(|(server, incarnation)| (server.to_owned(), incarnation));
-            incarnations.look(at(seconds), told.to_vec()).map(|figure| figure.detail)
+        let look = |seconds, answers: [(&str, Option<Incarnation>); 2]| {
+            let answers = answers.map(|(server, incarnation)| (server.to_owned(), incarnation));
+            incarnations.look(at(seconds), answers.to_vec()).map(|figure| figure.detail)
         };
         assert_eq!(
             look(0, [("a", incarnation("1", 100)), ("b", incarnation("1", 0))]),
@@ -141,8 +141,8 @@ mod tests {
             told = incarnations.look(Instant::now(), vec![("h:1".to_owned(), incarnation)]);
         }
         let mut figure = told.expect("it was started anew");
-        assert!(figure.tells_of_restarts() && figure.value == 1.0, "{figure:?}");
+        assert!(figure.is_restart() && figure.value == 1.0, "{figure:?}");
         figure.name = format!("cache: {}", figure.name);
-        assert!(figure.tells_of_restarts());
+        assert!(figure.is_restart());
     }
 }

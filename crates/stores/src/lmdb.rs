@@ -45,7 +45,7 @@ pub const ENTRY: Entry = Entry {
     example: "lmdb:?durability=process",
     lacks: &[Need::Ttl, Need::Pipeline],
     request: |r| r.calls("mdb_get", "mdb_put", "mdb_del", "cursor"),
-    check: |url| Asked::take(url).map(drop),
+    check: |url| LmdbOptions::take(url).map(drop),
     open: |url| Ok(Arc::new(LmdbStore::open(url)?)),
 };
 
@@ -74,7 +74,7 @@ impl LmdbStore {
     /// # Errors
     /// [`StoreError::Url`] if an option is wrong, [`StoreError::Open`] if LMDB declines.
     pub fn open(url: &mut StoreUrl) -> Result<LmdbStore, StoreError> {
-        let Asked { durability, size, readers, flags } = Asked::take(url)?;
+        let LmdbOptions { durability, size, readers, flags } = LmdbOptions::take(url)?;
         let folder = Folder::open(url, durability, &EVERY_LEVEL)?;
         let advice = "name a folder that LMDB made or an empty one, and no other process has open";
         let mut options = EnvOpenOptions::new();
@@ -105,7 +105,7 @@ impl LmdbStore {
 }
 
 /// Options of the URL for LMDB.
-struct Asked {
+struct LmdbOptions {
     durability: Durability,
     /// Size of the map, in bytes.
     size: u64,
@@ -113,8 +113,8 @@ struct Asked {
     flags: EnvFlags,
 }
 
-impl Asked {
-    fn take(url: &mut StoreUrl) -> Result<Asked, StoreError> {
+impl LmdbOptions {
+    fn take(url: &mut StoreUrl) -> Result<LmdbOptions, StoreError> {
         let durability = take_durability(url, &EVERY_LEVEL)?;
         let size = url.take_bytes("size")?.unwrap_or(64 << 30);
         let readers = url.take_number::<u32>("readers")?.unwrap_or(1022).max(1);
@@ -127,7 +127,7 @@ impl Asked {
         let size = size.next_multiple_of(1 << 16).max(1 << 20);
         flags.set(EnvFlags::NO_READ_AHEAD, !readahead);
         flags.set(EnvFlags::WRITE_MAP, writemap);
-        Ok(Asked { durability, size, readers, flags })
+        Ok(LmdbOptions { durability, size, readers, flags })
     }
 }
 

@@ -24,7 +24,7 @@ use self::database::{Database, ReadOptions, WriteBatch, WriteOptions};
 use self::error::{RocksError, RocksErrorKind};
 use self::library::Library;
 use self::options::{Compression, Options, TableOptions};
-use self::statistics::Told;
+use self::statistics::LastTickers;
 use crate::engine::{self, DURABILITY_OPTION, EVERY_LEVEL, Folder, take_durability};
 use crate::entry::Entry;
 use crate::error::StoreError;
@@ -57,7 +57,7 @@ pub const ENTRY: Entry = Entry {
     example: "rocksdb:?durability=process",
     lacks: &[Need::Ttl, Need::Pipeline],
     request: |r| r.calls("Get", "Put", "Delete", "iterator"),
-    check: |url| Asked::take(url).map(drop),
+    check: |url| RocksDbOptions::take(url).map(drop),
     open: |url| Ok(Arc::new(RocksStore::open(url)?)),
 };
 
@@ -65,7 +65,7 @@ struct Shared {
     database: Database,
     library: Library,
     version: Option<String>,
-    told: Told,
+    last_tickers: LastTickers,
     durability: Durability,
     settings: Vec<(String, String)>,
     /// Folder of the database. Last, so that a temporary folder goes after RocksDB has closed its files.
@@ -84,7 +84,7 @@ impl RocksStore {
     /// [`StoreError::Url`] if an option is wrong, [`StoreError::Open`] if this machine has no librocksdb or RocksDB
     /// declines.
     pub fn open(url: &mut StoreUrl) -> Result<RocksStore, StoreError> {
-        let asked = Asked::take(url)?;
+        let asked = RocksDbOptions::take(url)?;
         let library = Library::load().map_err(|e| url.cannot_open(&e, &e.advice()))?;
         let durability = asked.durability;
         let folder = Folder::open(url, durability, &EVERY_LEVEL)?;
@@ -101,14 +101,15 @@ impl RocksStore {
                 if no_direct { "leave `direct` out on this file system" } else { advice },
             )
         })?;
-        let (version, told) = (journal::version(folder.path()), Told::default());
-        let shared = Shared { database, library, version, told, durability, settings, folder };
+        let (version, last_tickers) = (journal::version(folder.path()), LastTickers::default());
+        let shared =
+            Shared { database, library, version, last_tickers, durability, settings, folder };
         Ok(RocksStore { shared: Arc::new(shared) })
     }
 }
 
 /// Options of the URL for RocksDB; `None`: its own default.
-struct Asked {
+struct RocksDbOptions {
     durability: Durability,
     cache: Option<u64>,
     cache_index: bool,
@@ -121,15 +122,15 @@ struct Asked {
     jobs: Option<u16>,
 }
 
-impl Asked {
-    fn take(url: &mut StoreUrl) -> Result<Asked, StoreError> {
+impl RocksDbOptions {
+    fn take(url: &mut StoreUrl) -> Result<RocksDbOptions, StoreError> {
         let types = [
             ("none", Compression::None),
             ("snappy", Compression::Snappy),
             ("lz4", Compression::Lz4),
             ("zstd", Compression::Zstd),
         ];
-        let asked = Asked {
+        let asked = RocksDbOptions {
             durability: take_durability(url, &EVERY_LEVEL)?,
             cache: url.take_bytes("cache")?,
             cache_index: url.take_flag("cache-index")?.unwrap_or(false),
@@ -233,7 +234,7 @@ impl Store for RocksStore {
 
     async fn figures(&self) -> Vec<Figure> {
         let text = self.shared.database.statistics();
-        text.map_or_else(Vec::new, |text| self.shared.told.figures(&text))
+        text.map_or_else(Vec::new, |text| self.shared.last_tickers.figures(&text))
     }
 
     kvdyno_core::kept_once_in_this_process!();

@@ -182,7 +182,7 @@ fn with_data(site: &Site, places: &[usize]) -> Vec<usize> {
 }
 
 fn cannot(site: &Site, ability: Ability) -> TestbedError {
-    let (name, ability) = (site.settings().kind(), ability.told());
+    let (name, ability) = (site.settings().kind(), ability.describe());
     TestbedError::Node(format!("testbed {name} cannot {ability} while it is up"))
 }
 

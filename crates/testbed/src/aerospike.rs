@@ -116,13 +116,15 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     // Answered with the cluster's key once all nodes are in it and no data moves.
     let stable = format!("cluster-stable:size={count};ignore-migrations=false");
     site.until("form the cluster", Duration::from_secs(120), |_| {
-        services.iter().all(|service| info(*service, &stable).is_some_and(|told| is_key(&told)))
+        services
+            .iter()
+            .all(|service| info(*service, &stable).is_some_and(|response| is_key(&response)))
     })?;
     let hosts: Vec<String> = services.iter().map(SocketAddr::to_string).collect();
     Ok(Served {
         url: format!("aerospike://{}/{NAMESPACE}", hosts.join(",")),
         version: info(services[0], "build"),
-        configuration: told(services[0]),
+        configuration: read_configuration(services[0]),
         changed: changed(site.settings()),
     })
 }
@@ -240,12 +242,16 @@ fn changed(settings: &TestbedSettings) -> Vec<(String, String)> {
 /// Returns the addresses to which each node that is up sends clients: its own and its peers'.
 fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
     let up = site.nodes().iter().filter(|node| !node.server.is_paused());
-    let told = up.filter_map(|node| {
+    let addresses_of_each = up.filter_map(|node| {
         let of = |command| info(node.server.address(), command);
         Some(addresses(&of("service-clear-std")?, &of("peers-clear-std")?))
     });
-    let told: Vec<_> = told.collect();
-    if told.is_empty() { Err("no node tells of its peers".to_owned()) } else { Ok(told) }
+    let addresses_of_each: Vec<_> = addresses_of_each.collect();
+    if addresses_of_each.is_empty() {
+        Err("no node tells of its peers".to_owned())
+    } else {
+        Ok(addresses_of_each)
+    }
 }
 
 /// Reads the addresses in a node's own list, `a:1,b:1`, and in that of its peers,
@@ -266,12 +272,12 @@ fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
     for &place in up {
         let server = &site.nodes()[place].server;
         let (name, address) = (server.name(), server.address());
-        let told = info(address, &stable).ok_or_else(|| format!("{name} does not answer"))?;
-        if is_key(&told) {
+        let response = info(address, &stable).ok_or_else(|| format!("{name} does not answer"))?;
+        if is_key(&response) {
             continue;
         }
-        let told = info(address, &format!("namespace/{NAMESPACE}")).unwrap_or_default();
-        return Err(match migrations(&told) {
+        let response = info(address, &format!("namespace/{NAMESPACE}")).unwrap_or_default();
+        return Err(match migrations(&response) {
             0 => format!("{name} is not in a cluster of {} that stands still", up.len()),
             left => format!("{name} has {left} partitions left to migrate"),
         });
@@ -280,26 +286,27 @@ fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
 }
 
 /// Returns the number of partitions that a node has to send or to get yet, in the statistics of its namespace.
-fn migrations(told: &str) -> u64 {
+fn migrations(response: &str) -> u64 {
     let left = |field: &str| {
-        let value = told.split(';').find_map(|pair| pair.strip_prefix(field)?.strip_prefix('='));
+        let value =
+            response.split(';').find_map(|pair| pair.strip_prefix(field)?.strip_prefix('='));
         value.and_then(|value| value.parse::<u64>().ok()).unwrap_or(0)
     };
     left("migrate_tx_partitions_remaining") + left("migrate_rx_partitions_remaining")
 }
 
 /// Returns true if this is a cluster's key, and not an error.
-fn is_key(told: &str) -> bool {
-    !told.is_empty() && !told.to_ascii_uppercase().starts_with("ERROR")
+fn is_key(response: &str) -> bool {
+    !response.is_empty() && !response.to_ascii_uppercase().starts_with("ERROR")
 }
 
 /// Returns the whole configuration as a node tells it.
-fn told(service: SocketAddr) -> Vec<(String, String)> {
+fn read_configuration(service: SocketAddr) -> Vec<(String, String)> {
     let contexts = ["context=service", "context=network", "context=namespace;namespace=test"];
     let mut all = Vec::new();
     for context in contexts {
-        let told = info(service, &format!("get-config:{context}")).unwrap_or_default();
-        let pairs = told.split(';').filter_map(|pair| pair.split_once('='));
+        let response = info(service, &format!("get-config:{context}")).unwrap_or_default();
+        let pairs = response.split(';').filter_map(|pair| pair.split_once('='));
         all.extend(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
     all
@@ -319,8 +326,8 @@ fn info(service: SocketAddr, command: &str) -> Option<String> {
     let mut answer = vec![0; usize::try_from(length).ok().filter(|length| *length < 1 << 24)?];
     stream.read_exact(&mut answer).ok()?;
     let answer = String::from_utf8(answer).ok()?;
-    let (_, told) = answer.trim_end().split_once('\t')?;
-    Some(told.to_owned())
+    let (_, response) = answer.trim_end().split_once('\t')?;
+    Some(response.to_owned())
 }
 
 /// Returns the bytes that ask for a command's answer.
@@ -406,9 +413,9 @@ namespace test {
         let expected = [at(1, 3000), at(2, 3000), at(3, 3100)];
         assert_eq!(addresses("127.40.1.1:3000", peers), expected);
         assert_eq!(addresses("127.40.1.1:3000", "0,3000,[]"), [at(1, 3000)]);
-        let told = "ns_cluster_size=2;migrate_rx_partitions_remaining=7;\
+        let response = "ns_cluster_size=2;migrate_rx_partitions_remaining=7;\
                     migrate_tx_partitions_remaining=12;x=1";
-        assert_eq!(migrations(told), 19);
+        assert_eq!(migrations(response), 19);
         assert!(is_key("8E3D") && !is_key("ERROR::unstable-cluster") && !is_key(""));
     }
 

@@ -97,7 +97,7 @@ pub static KIND: TestbedKind = TestbedKind {
         add: Some(add),
         remove: Some(remove),
         compact: Some(nodetool::compact),
-        tells: Some(journal::work),
+        read_work: Some(journal::work),
         cannot: Some(obstacle),
         ..Changes::NONE
     },

@@ -18,7 +18,7 @@ use crate::model::{Description, NodeDescription, Testbed};
 use crate::network::Network;
 use crate::proof;
 use crate::request::TestbedRequest;
-use crate::site::{Served, Site, Tell};
+use crate::site::{Served, Site, StepListener};
 
 /// A running testbed.
 pub struct Deployment {
@@ -29,19 +29,19 @@ pub struct Deployment {
 }
 
 /// Starts the testbed that `words` name: a kind with its settings, or a file that describes a
-/// deployment. `tell` hears of each step; it is given up when `abort` becomes true.
+/// deployment. `on_step` gets each step; it is given up when `abort` becomes true.
 ///
 /// # Errors
 /// [`TestbedError`]; nothing is left behind.
 pub fn start(
     words: &str,
-    tell: Tell,
+    on_step: StepListener,
     abort: &Arc<AtomicBool>,
 ) -> Result<Box<dyn Testbed>, TestbedError> {
     if described::is_file(words) {
-        return Ok(Box::new(Described::start(words, &tell, abort)?));
+        return Ok(Box::new(Described::start(words, &on_step, abort)?));
     }
-    Ok(Box::new(Deployment::start(TestbedRequest::parse(words)?, tell, abort)?))
+    Ok(Box::new(Deployment::start(TestbedRequest::parse(words)?, on_step, abort)?))
 }
 
 /// Finds out, without starting anything, whether `words` name a testbed and all is installed.
@@ -74,18 +74,18 @@ fn deploy(kind: &TestbedKind, site: &mut Site) -> Result<Served, TestbedError> {
 }
 
 impl Deployment {
-    /// Starts a testbed and waits until it serves. `tell` hears of each step; it is given up when
+    /// Starts a testbed and waits until it serves. `on_step` gets each step; it is given up when
     /// `abort` becomes true.
     ///
     /// # Errors
     /// [`TestbedError`]; nothing is left behind.
     pub fn start(
         request: TestbedRequest,
-        tell: Tell,
+        on_step: StepListener,
         abort: &Arc<AtomicBool>,
     ) -> Result<Deployment, TestbedError> {
         let TestbedRequest { kind, settings } = request;
-        let mut site = Site::new(settings, tell, Arc::clone(abort))?;
+        let mut site = Site::new(settings, on_step, Arc::clone(abort))?;
         let served = deploy(kind, &mut site).map_err(|error| {
             // A server that does not start on a disk that failed says nothing of itself.
             let failed = site.disks_mut().and_then(|mut disks| disks.failure());
@@ -135,7 +135,7 @@ impl Testbed for Deployment {
             changed: self.served.changed.clone(),
             pinned: self.site.pinned().cloned(),
             network: self.site.network().map(Network::clients),
-            disk: self.site.disks().and_then(|disks| disks.told()),
+            disk: self.site.disks().and_then(|disks| disks.describe()),
             attached: false,
         }
     }

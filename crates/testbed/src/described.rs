@@ -16,7 +16,7 @@ use kvdyno_core::folder::OwnedFolder;
 use kvdyno_core::workload::fault::{
     ADD, FaultField, FieldForm, FieldValue, KILL, NodeAction, NodeFault, ProcessOutcome, Repair,
 };
-use proof::Life;
+use proof::HeldConnection;
 
 use crate::cut_figures::CutFigures;
 use crate::error::TestbedError;
@@ -24,7 +24,7 @@ use crate::folder;
 use crate::model::{Description, NodeDescription, Testbed, find};
 use crate::process;
 use crate::role::Role;
-use crate::site::{Step, Tell};
+use crate::site::{Step, StepListener};
 
 /// Pause between two looks at a node that is starting.
 const LOOK: Duration = Duration::from_millis(100);
@@ -85,7 +85,7 @@ impl Described {
     /// [`TestbedError`]; what was created is destroyed again.
     pub fn start(
         path: &str,
-        tell: &Tell,
+        on_step: &StepListener,
         abort: &Arc<AtomicBool>,
     ) -> Result<Described, TestbedError> {
         let begin = Instant::now();
@@ -97,9 +97,9 @@ impl Described {
         let (to_undo, ready_after) = (Vec::new(), begin.elapsed());
         let mut made = Described { file, path, nodes, to_undo, folder, steps, ready_after };
         for (what, command) in [("create", Commands::CREATE), ("start", Commands::START)] {
-            made.step(what, tell, |made| made.on_each(command, abort))?;
+            made.step(what, on_step, |made| made.on_each(command, abort))?;
         }
-        made.step("wait until all serve", tell, |made| {
+        made.step("wait until all serve", on_step, |made| {
             let begun = (0..made.nodes.len()).filter(|&index| !made.file.nodes[index].spare);
             begun.into_iter().try_for_each(|index| made.await_ready(index, abort))
         })?;
@@ -110,13 +110,13 @@ impl Described {
     fn step(
         &mut self,
         name: &str,
-        tell: &Tell,
+        on_step: &StepListener,
         work: impl FnOnce(&mut Described) -> Result<(), TestbedError>,
     ) -> Result<(), TestbedError> {
         let begin = Instant::now();
         work(self)?;
         let step = Step { name: name.to_owned(), took: begin.elapsed() };
-        tell(&step);
+        on_step(&step);
         self.steps.push(step);
         Ok(())
     }
@@ -249,8 +249,8 @@ impl Described {
             NodeAction::Fault(fault) => fault,
         };
         let values = fault.values();
-        let told = fault.kind().fields.iter().map(|field| told(field, values.get(field)));
-        let mut told: Vec<(String, String)> = told.flatten().collect();
+        let variables = fault.kind().fields.iter().map(|field| variable(field, values.get(field)));
+        let mut variables: Vec<(String, String)> = variables.flatten().collect();
         if let NodeFault::Partition { from, .. } = fault {
             let known = self.file.nodes.iter().enumerate();
             let known = known.filter(|(index, _)| self.takes_part(*index));
@@ -258,23 +258,23 @@ impl Described {
             let from = from.others(&known, nodes);
             let hosts = self.file.nodes.iter().filter(|node| from.contains(&node.name));
             let hosts: Vec<&str> = hosts.map(|node| host(node).0).collect();
-            told.retain(|(name, _)| name != "FROM");
-            told.push(("FROM".to_owned(), from.join(" ")));
-            told.push(("FROM_HOSTS".to_owned(), hosts.join(" ")));
+            variables.retain(|(name, _)| name != "FROM");
+            variables.push(("FROM".to_owned(), from.join(" ")));
+            variables.push(("FROM_HOSTS".to_owned(), hosts.join(" ")));
         }
-        told
+        variables
     }
 
     /// Remembers what was done to a node, and what is to be undone at the end.
     fn note(&mut self, index: usize, action: &NodeAction) {
-        match action.fate() {
+        match action.outcome() {
             ProcessOutcome::Ended | ProcessOutcome::Left => self.nodes[index] = State::Down,
             ProcessOutcome::Paused => self.nodes[index] = State::Paused,
             ProcessOutcome::Resumed | ProcessOutcome::Renewed => self.nodes[index] = State::Running,
             ProcessOutcome::Untouched => {}
         }
         // A node that was harmed otherwise is destroyed.
-        let of_network_or_disk = |repair: &Repair| repair.fate() == ProcessOutcome::Untouched;
+        let of_network_or_disk = |repair: &Repair| repair.outcome() == ProcessOutcome::Untouched;
         if let Some(repair) = action.repair().filter(of_network_or_disk) {
             self.to_undo.push((index, repair));
         }
@@ -296,12 +296,12 @@ impl Described {
             true => Vec::new(),
             false => self.end_nodes(&up, KILL.word, &[])?,
         };
-        let told = self.note_each(&up, State::Down, ended)?;
+        let notes = self.note_each(&up, State::Down, ended)?;
         let started = self.run_on(places, Commands::START, &[])?;
         self.note_each(places, State::Running, started)?;
         let never = AtomicBool::new(false);
         places.iter().try_for_each(|&place| self.await_ready(place, &never))?;
-        Ok(told)
+        Ok(notes)
     }
 
     /// Notes the state of each node where that went well. Returns the texts told of them, or the first error.
@@ -347,13 +347,14 @@ impl Described {
         name: &str,
         words: &[(String, String)],
     ) -> Result<Vec<Result<String, TestbedError>>, TestbedError> {
-        let lives = places.iter().map(|place| Life::at(&self.file.nodes[*place].address));
-        let lives: Vec<Life> = lives.collect();
+        let connections =
+            places.iter().map(|place| HeldConnection::at(&self.file.nodes[*place].address));
+        let connections: Vec<HeldConnection> = connections.collect();
         let ran = self.run_on(places, name, words)?;
-        let proven = lives.iter().zip(places).zip(ran).map(|((life, place), ran)| {
+        let proven = connections.iter().zip(places).zip(ran).map(|((held, place), ran)| {
             let NodeEntry { name: node, address, .. } = &self.file.nodes[*place];
-            let told = ran?;
-            if !life.ends() {
+            let notes = ran?;
+            if !held.ends() {
                 return Err(TestbedError::Refused {
                     node: node.clone(),
                     problem: format!(
@@ -361,8 +362,8 @@ impl Described {
                     ),
                 });
             }
-            let known = life.is_known();
-            Ok(if known { told } else { format!("; not proven of {node}: {address} took no connection before") })
+            let known = held.is_known();
+            Ok(if known { notes } else { format!("; not proven of {node}: {address} took no connection before") })
         });
         Ok(proven.collect())
     }
@@ -393,7 +394,7 @@ fn host(node: &NodeEntry) -> (&str, &str) {
 
 /// Returns the word, as (name, value), that tells a command what is written with a fault: `LOSS_PERCENT`, `DELAY_MS`. Lists
 /// of names are not told.
-fn told(field: &FaultField, value: Option<&FieldValue>) -> Option<(String, String)> {
+fn variable(field: &FaultField, value: Option<&FieldValue>) -> Option<(String, String)> {
     let unit = match field.form {
         FieldForm::Word { .. } | FieldForm::Bandwidth => "",
         FieldForm::Share => "_PERCENT",
@@ -464,21 +465,21 @@ impl Testbed for Described {
         let names: Vec<&str> = names.map(|(name, part)| if part { name } else { "" }).collect();
         let places = nodes.iter().map(|node| find(node, &names));
         let places: Vec<usize> = places.collect::<Result<_, _>>()?;
-        if action.fate() == ProcessOutcome::Renewed {
-            let told = self.restart(&places)?;
-            return Ok(format!("`{}` of {}{told}", Commands::START, self.path));
+        if action.outcome() == ProcessOutcome::Renewed {
+            let notes = self.restart(&places)?;
+            return Ok(format!("`{}` of {}{notes}", Commands::START, self.path));
         }
         let name = action.word();
         let words = self.words_about(nodes, action);
-        let done = match action.fate() {
+        let done = match action.outcome() {
             ProcessOutcome::Ended => self.end_nodes(&places, name, &words)?,
             _ => self.run_on(&places, name, &words)?,
         };
         let well = places.iter().zip(&done).filter(|(_, done)| done.is_ok());
         let well: Vec<usize> = well.map(|(place, _)| *place).collect();
         well.into_iter().for_each(|place| self.note(place, action));
-        let told: String = done.into_iter().collect::<Result<_, _>>()?;
-        Ok(format!("`{name}` of {}{told}", self.path))
+        let notes: String = done.into_iter().collect::<Result<_, _>>()?;
+        Ok(format!("`{name}` of {}{notes}", self.path))
     }
 
     fn whole(&mut self) -> Option<Result<(), String>> {

@@ -150,7 +150,7 @@ impl Disks {
 
     /// Describes the disks for results; `None` before there is one.
     #[must_use]
-    pub fn told(&self) -> Option<String> {
+    pub fn describe(&self) -> Option<String> {
         let (system, size) = (self.form.system(), format_bytes(self.form.bytes()));
         let mounted = self.mounted.iter().find_map(|disk| options(&disk.folder))?;
         let on = match self.form {

@@ -76,11 +76,11 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     site.serve("etcd")?;
     let address = site.nodes()[0].server.address();
     let hosts: Vec<String> = members.iter().map(|(_, client, _)| client.to_string()).collect();
-    let told = http::request(address, "GET", "/version", "").map(|(_, body)| body);
-    let told: Value = serde_json::from_str(&told.unwrap_or_default()).unwrap_or_default();
+    let answer = http::request(address, "GET", "/version", "").map(|(_, body)| body);
+    let answer: Value = serde_json::from_str(&answer.unwrap_or_default()).unwrap_or_default();
     Ok(Served {
         url: format!("etcd://{}", hosts.join(",")),
-        version: told["etcdserver"].as_str().map(str::to_owned),
+        version: answer["etcdserver"].as_str().map(str::to_owned),
         // etcd does not tell its configuration: what it was given is all there is.
         configuration: changed.clone(),
         changed,
@@ -128,25 +128,27 @@ fn launch(
 
 /// Returns the addresses to which each member sends clients.
 fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
-    let told = told_members(site)?;
-    let urls = told["members"].as_array().into_iter().flatten();
+    let answer = member_list(site)?;
+    let urls = answer["members"].as_array().into_iter().flatten();
     let urls = urls.filter_map(|member| member["clientURLs"][0].as_str());
     let addresses = urls.filter_map(|url| url.strip_prefix("http://")?.parse().ok());
     Ok(vec![addresses.collect()])
 }
 
 /// Returns the members as the first one tells them that answers.
-fn told_members(site: &Site) -> Result<Value, String> {
+fn member_list(site: &Site) -> Result<Value, String> {
     let nodes = site.nodes().iter().filter(|node| !node.server.is_paused());
-    let mut told = nodes
+    let mut answer = nodes
         .filter_map(|node| post(node.server.address(), "/v3/cluster/member/list", &json!({})).ok());
-    told.next().ok_or("no member tells of the others".to_owned())
+    answer.next().ok_or("no member tells of the others".to_owned())
 }
 
 fn post(address: SocketAddr, path: &str, words: &Value) -> Result<Value, String> {
     match http::request(address, "POST", path, &words.to_string()) {
-        Some((200, told)) => Ok(serde_json::from_str(&told).unwrap_or_default()),
-        Some((status, told)) => Err(format!("{path} is answered with {status}: {}", told.trim())),
+        Some((200, answer)) => Ok(serde_json::from_str(&answer).unwrap_or_default()),
+        Some((status, answer)) => {
+            Err(format!("{path} is answered with {status}: {}", answer.trim()))
+        }
         None => Err(format!("{path} is not answered")),
     }
 }
@@ -173,9 +175,9 @@ fn exchange(site: &Site, place: usize, _: &str) -> Result<(), String> {
 
 /// Checks that no member is a learner, and each that is up has applied what the leader had.
 fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
-    let told = told_members(site)?;
+    let answer = member_list(site)?;
     if let Some(learner) =
-        told["members"].as_array().into_iter().flatten().find(|m| m["isLearner"] == true)
+        answer["members"].as_array().into_iter().flatten().find(|m| m["isLearner"] == true)
     {
         return Err(format!("{} is a learner", learner["name"]));
     }
@@ -184,8 +186,8 @@ fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
         post(server.address(), "/v3/maintenance/status", &json!({}))
             .map_err(|said| format!("{}: {said}", server.name()))
     };
-    let number = |told: &Value, field: &str| {
-        told[field].as_str().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0)
+    let number = |answer: &Value, field: &str| {
+        answer[field].as_str().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0)
     };
     let mut before = Vec::new();
     for place in up {
@@ -206,10 +208,11 @@ fn whole(site: &Site, up: &[usize]) -> Result<(), String> {
 fn roles(site: &Site) -> Vec<Option<Role>> {
     let role = |server: &Server| {
         let address = Some(server).filter(|server| !server.is_paused())?.address();
-        let (_, told) =
+        let (_, answer) =
             http::request(address, "POST", "/v3/maintenance/status", &json!({}).to_string())?;
-        let told: Value = serde_json::from_str(&told).ok()?;
-        let (member, leader) = (told["header"]["member_id"].as_str()?, told["leader"].as_str()?);
+        let answer: Value = serde_json::from_str(&answer).ok()?;
+        let (member, leader) =
+            (answer["header"]["member_id"].as_str()?, answer["leader"].as_str()?);
         Some(if member == leader { Role::Primary } else { Role::Replica })
     };
     site.nodes().iter().map(|node| role(&node.server)).collect()
@@ -232,9 +235,9 @@ fn add(site: &mut Site) -> Result<(), TestbedError> {
     let number = last.unwrap_or(0) + 1;
     let name = format!("etcd-{number}");
     let (client, peer) = (site.address(number, 2379)?, site.address(number, 2380)?);
-    let told = change(site, "add", &json!({ "peerURLs": [format!("http://{peer}")] }))?;
+    let answer = change(site, "add", &json!({ "peerURLs": [format!("http://{peer}")] }))?;
     // The new one is in the answer already, and has no name before it runs.
-    let cluster = members(&told).into_iter().map(|member| {
+    let cluster = members(&answer).into_iter().map(|member| {
         let name = if member.name.is_empty() { name.clone() } else { member.name };
         format!("{name}={}", member.peer)
     });
@@ -250,8 +253,8 @@ fn add(site: &mut Site) -> Result<(), TestbedError> {
 /// Has a member leave by the member API, and end.
 fn remove(site: &mut Site, index: usize) -> Result<(), TestbedError> {
     let name = site.nodes()[index].server.name().to_owned();
-    let told = change(site, "list", &json!({}))?;
-    let leaving = members(&told).into_iter().find(|member| member.name == name);
+    let answer = change(site, "list", &json!({}))?;
+    let leaving = members(&answer).into_iter().find(|member| member.name == name);
     let Some(leaving) = leaving else {
         return Err(TestbedError::Node(format!("the cluster knows no member {name}")));
     };
@@ -271,15 +274,15 @@ fn change(site: &Site, what: &str, words: &Value) -> Result<Value, TestbedError>
         let mut said = "no member answers".to_owned();
         for node in site.nodes().iter().filter(|node| !node.server.is_paused()) {
             match http::request(node.server.address(), "POST", &path, &words.to_string()) {
-                Some((200, told)) => return Ok(serde_json::from_str(&told).unwrap_or_default()),
+                Some((200, answer)) => return Ok(serde_json::from_str(&answer).unwrap_or_default()),
                 // It was done after all, and only the answer was lost.
-                Some((_, told)) if what == "add" && told.contains("already exists") => {
+                Some((_, answer)) if what == "add" && answer.contains("already exists") => {
                     return change(site, "list", &json!({}));
                 }
-                Some((_, told)) if what == "remove" && told.contains("not found") => {
+                Some((_, answer)) if what == "remove" && answer.contains("not found") => {
                     return Ok(Value::Null);
                 }
-                Some((_, told)) => said = told,
+                Some((_, answer)) => said = answer,
                 None => {}
             }
         }
@@ -291,12 +294,12 @@ fn change(site: &Site, what: &str, words: &Value) -> Result<Value, TestbedError>
     }
 }
 
-fn members(told: &Value) -> Vec<Member> {
+fn members(answer: &Value) -> Vec<Member> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let member = |member: &Value| Member {
         id: text(&member["ID"]),
         name: text(&member["name"]),
         peer: text(&member["peerURLs"][0]),
     };
-    told["members"].as_array().into_iter().flatten().map(member).collect()
+    answer["members"].as_array().into_iter().flatten().map(member).collect()
 }

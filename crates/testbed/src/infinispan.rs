@@ -139,7 +139,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     Ok(Served {
         url: url(&at, secure.as_ref(), site.settings().text("endpoint")),
         version,
-        configuration: told(at.rest),
+        configuration: read_configuration(at.rest),
         changed,
     })
 }
@@ -245,7 +245,7 @@ fn ask(server: SocketAddr, path: &str) -> Value {
 }
 
 /// Returns the configuration of the container and of each cache, as the server tells it.
-fn told(server: SocketAddr) -> Vec<(String, String)> {
+fn read_configuration(server: SocketAddr) -> Vec<(String, String)> {
     let mut out = Vec::new();
     flatten("", &ask(server, "/rest/v2/container/config"), &mut out);
     for cache in ["bench", "resp", "memc"] {

@@ -161,7 +161,7 @@ impl Software {
     }
 
     /// Fetches it into the cache if it is not there.
-    fn fetch(&self, tell: &dyn Fn(&str)) -> Result<(), TestbedError> {
+    fn fetch(&self, report: &dyn Fn(&str)) -> Result<(), TestbedError> {
         let what = self.shown();
         let failed = |action| TestbedError::system(action, &what);
         let place = self.place().ok_or_else(|| TestbedError::Install {
@@ -181,7 +181,7 @@ impl Software {
         }
         let beside = tempfile::Builder::new().prefix(".making-").tempdir_in(cache);
         let beside = beside.map_err(failed("make a cache folder for"))?;
-        tell(&format!("fetch {what}"));
+        report(&format!("fetch {what}"));
         let folder = beside.path().join(self.name);
         fs::create_dir(&folder).map_err(failed("make a cache folder for"))?;
         let fetched = match &self.source {
@@ -217,20 +217,20 @@ impl Software {
 }
 
 /// Installs all of these that are missing, with what fetches them: Debian's packages first and in
-/// one go. `tell` hears what is being done.
+/// one go. `report` gets what is being done.
 ///
 /// # Errors
 /// [`TestbedError::Install`] with the command to run as root where that is needed, or
 /// [`TestbedError::NotInstalled`] for what only the user can get.
-pub fn install(wanted: &[&'static Software], tell: &dyn Fn(&str)) -> Result<(), TestbedError> {
+pub fn install(wanted: &[&'static Software], report: &dyn Fn(&str)) -> Result<(), TestbedError> {
     let absent: Vec<&'static Software> =
         wanted.iter().copied().filter(|software| software.find().is_none()).collect();
-    debian::install(&with_tools(wanted), tell)?;
+    debian::install(&with_tools(wanted), report)?;
     for software in absent {
         match software.source {
             SoftwareSource::Debian { .. } => {}
             SoftwareSource::Named { .. } => return Err(software.missing(software.name)),
-            _ => software.fetch(tell)?,
+            _ => software.fetch(report)?,
         }
     }
     Ok(())

@@ -15,7 +15,9 @@ use crate::registry::kind;
 /// tells none or its log, which is its standard output, cannot be read.
 #[must_use]
 pub fn work_of(kind_name: &str, pid: u32, since: SystemTime) -> Vec<Work> {
-    let Some(read) = kind(kind_name).and_then(|kind| kind.changes.tells) else { return Vec::new() };
+    let Some(read) = kind(kind_name).and_then(|kind| kind.changes.read_work) else {
+        return Vec::new();
+    };
     let log = end_of_log(Path::new(&format!("/proc/{pid}/fd/1"))).unwrap_or_default();
     log.lines().filter_map(read).filter(|work| work.to >= since).collect()
 }
@@ -26,7 +28,7 @@ const MOST_NEWS: u64 = 1 << 20;
 /// Follows the logs of servers: each piece of work is told once, soon after it was logged.
 #[derive(Debug)]
 pub struct LogWatch {
-    tells: Option<fn(&str) -> Option<Work>>,
+    read_work: Option<fn(&str) -> Option<Work>>,
     /// Position up to which the log of each process was read.
     read: BTreeMap<u32, u64>,
 }
@@ -35,15 +37,15 @@ impl LogWatch {
     /// Watches the servers of a testbed of this kind.
     #[must_use]
     pub fn new(kind_name: &str) -> LogWatch {
-        let tells = kind(kind_name).and_then(|kind| kind.changes.tells);
-        LogWatch { tells, read: BTreeMap::new() }
+        let read_work = kind(kind_name).and_then(|kind| kind.changes.read_work);
+        LogWatch { read_work, read: BTreeMap::new() }
     }
 
     /// Returns what the server process `pid` has logged of its work since the last call; nothing the first time.
     pub fn news(&mut self, pid: u32) -> Vec<Work> {
-        let Some(tells) = self.tells else { return Vec::new() };
+        let Some(read_work) = self.read_work else { return Vec::new() };
         let text = self.grown(pid, Path::new(&format!("/proc/{pid}/fd/1"))).unwrap_or_default();
-        text.lines().filter_map(tells).collect()
+        text.lines().filter_map(read_work).collect()
     }
 
     /// Returns the whole lines that a log has grown by; nothing of a log that is no file.
@@ -75,7 +77,7 @@ mod tests {
     fn each_line_of_a_growing_log_is_told_once_and_whole() {
         let mut log = tempfile::NamedTempFile::new().unwrap();
         let mut watch = LogWatch::new("redis-sentinel");
-        assert!(watch.tells.is_some());
+        assert!(watch.read_work.is_some());
         writeln!(log, "before").unwrap();
         let path = log.path().to_owned();
         let mut grown = || watch.grown(1, &path).unwrap();

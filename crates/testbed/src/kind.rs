@@ -70,7 +70,7 @@ pub struct Changes {
     /// Merges files.
     pub compact: Option<TidyUp>,
     /// Reads the server's work beside requests off a line of its log.
-    pub tells: Option<fn(&str) -> Option<Work>>,
+    pub read_work: Option<fn(&str) -> Option<Work>>,
     /// Asks the servers whether every copy of every record is there, as far as they can tell it.
     pub whole: Option<AskWhole>,
     /// Names the reason why a testbed with some settings cannot do what its kind can, and the setting that would.
@@ -85,7 +85,7 @@ impl Changes {
         remove: None,
         rewrite: None,
         compact: None,
-        tells: None,
+        read_work: None,
         whole: None,
         cannot: None,
     };

@@ -21,7 +21,7 @@ pub use certificates::Certificates;
 pub use proof::{Announced, Exchange, Proof};
 pub use role::Role;
 pub use server::{Launch, Probe, Server, conversation};
-pub use site::{Node, Served, Site, Step, Tell};
+pub use site::{Node, Served, Site, Step, StepListener};
 pub mod http;
 pub mod process;
 

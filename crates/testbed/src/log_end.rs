@@ -18,12 +18,12 @@ pub fn of(log: &Path) -> String {
         file.seek(SeekFrom::Start(length.saturating_sub(READ)))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        Ok(told(&String::from_utf8_lossy(&bytes)))
+        Ok(last_words(&String::from_utf8_lossy(&bytes)))
     };
     read().unwrap_or_else(|error| format!("(no log: {error})"))
 }
 
-fn told(text: &str) -> String {
+fn last_words(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !is_frame(line)).collect();
     let whole = lines.join(" | ");
     let from = whole.len().saturating_sub(SHOWN);
@@ -53,20 +53,20 @@ mod tests {
                 &format!("\tat org.apache.cassandra.db.commitlog.Reader.read(Reader.java:{at})\n");
         }
         log += "\t... 3 common frames omitted\nCaused by: java.io.IOException: zeros\n\tat a.B.c(B.java)\n\t... 12 more\n";
-        let told = told(&log);
+        let end = last_words(&log);
         assert!(
-            told.contains(
+            end.contains(
                 "Mutation checksum failure at 8388 in CommitLog-8.log | Caused by: java.io"
             ),
-            "{told}"
+            "{end}"
         );
-        assert!(!told.contains("Reader.java") && told.ends_with("zeros"), "{told}");
+        assert!(!end.contains("Reader.java") && end.ends_with("zeros"), "{end}");
     }
 
     #[test]
     fn a_long_log_is_cut_at_a_letter_and_a_missing_one_said() {
-        let told = told(&"é".repeat(2_000));
-        assert!(told.len() <= SHOWN && told.len() > SHOWN - 4 && told.starts_with('é'));
+        let end = last_words(&"é".repeat(2_000));
+        assert!(end.len() <= SHOWN && end.len() > SHOWN - 4 && end.starts_with('é'));
         assert!(of(Path::new("no-such-folder/log")).starts_with("(no log: "));
     }
 }

@@ -54,7 +54,7 @@ pub static KIND: TestbedKind = TestbedKind {
         add: Some(add),
         remove: Some(remove),
         rewrite: Some(rewrite),
-        tells: Some(work),
+        read_work: Some(work),
         ..Changes::NONE
     },
 };

@@ -54,7 +54,12 @@ pub static KIND: TestbedKind = TestbedKind {
     software: &[&REDIS],
     deploy,
     proof: Proof { announced: Some(announced), exchange: exchange::by_role },
-    changes: Changes { roles: Some(roles), tells: Some(work), whole: Some(whole), ..Changes::NONE },
+    changes: Changes {
+        roles: Some(roles),
+        read_work: Some(work),
+        whole: Some(whole),
+        ..Changes::NONE
+    },
 };
 
 fn deploy(site: &mut Site) -> Result<Served, TestbedError> {

@@ -35,8 +35,8 @@ pub struct Step {
     pub took: Duration,
 }
 
-/// Hears of each step as it ends.
-pub type Tell = Box<dyn Fn(&Step) + Send>;
+/// Listener that gets each step as it ends.
+pub type StepListener = Box<dyn Fn(&Step) + Send>;
 
 /// Description by a recipe of the system that it has started.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +72,7 @@ pub struct Site {
     addresses: Addresses,
     pinned: Option<Pinned>,
     steps: Vec<Step>,
-    tell: Tell,
+    on_step: StepListener,
     abort: Arc<AtomicBool>,
     made: Instant,
     /// Number of nodes that have served already.
@@ -90,7 +90,7 @@ impl Site {
     /// [`TestbedError::System`] if the system refuses.
     pub fn new(
         settings: TestbedSettings,
-        tell: Tell,
+        on_step: StepListener,
         abort: Arc<AtomicBool>,
     ) -> Result<Site, TestbedError> {
         let made = Instant::now();
@@ -125,7 +125,7 @@ impl Site {
             addresses,
             pinned,
             steps,
-            tell,
+            on_step,
             abort,
             made,
             served: 0,
@@ -330,7 +330,7 @@ impl Site {
         let begin = Instant::now();
         let done = work(self)?;
         let step = Step { name: name.to_owned(), took: begin.elapsed() };
-        (self.tell)(&step);
+        (self.on_step)(&step);
         self.steps.push(step);
         Ok(done)
     }

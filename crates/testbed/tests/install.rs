@@ -77,24 +77,24 @@ fn sources_are_fetched_once_and_whole() {
     // SAFETY: this file has one test, and nothing else in the process runs yet.
     unsafe { std::env::set_var("KVDYNO_CACHE", cache.path()) };
     let told = RefCell::new(Vec::new());
-    let tell = |line: &str| told.borrow_mut().push(line.to_owned());
+    let report = |line: &str| told.borrow_mut().push(line.to_owned());
     let wanted = [&MOCK, &VALKEY];
     assert!(wanted.iter().all(|software| software.find().is_none()));
-    install(&wanted, &tell).unwrap_or_else(|error| panic!("{error}"));
+    install(&wanted, &report).unwrap_or_else(|error| panic!("{error}"));
     assert!(told.borrow().contains(&"fetch mock 1.5.27".to_owned()), "{told:?}");
     let mock = MOCK.find().expect("the folder");
     assert!(mock.join("lib/CouchbaseMock-1.5.27.jar").exists() && mock.join("prepared").exists());
     let version = Command::new(VALKEY.find().expect("the program")).arg("--version").output();
     assert!(String::from_utf8_lossy(&version.unwrap().stdout).contains("Valkey"));
     told.borrow_mut().clear();
-    install(&wanted, &tell).unwrap();
+    install(&wanted, &report).unwrap();
     assert!(told.borrow().is_empty(), "{told:?}");
     // What cannot be built leaves nothing that could be taken for it.
-    let error = install(&[&PROGRAM], &tell).unwrap_err().to_string();
+    let error = install(&[&PROGRAM], &report).unwrap_err().to_string();
     assert!(error.starts_with("cannot install present v1.0.0: "), "{error}");
     assert!(PROGRAM.find().is_none());
     for altered in &ALTERED {
-        let error = install(&[altered], &tell).unwrap_err().to_string();
+        let error = install(&[altered], &report).unwrap_err().to_string();
         assert!(error.starts_with(&format!("cannot install {}", altered.name)), "{error}");
         let said = ["is not the file", "do not match", "has the checksum"];
         assert!(said.iter().any(|words| error.to_lowercase().contains(words)), "{error}");

@@ -14,11 +14,11 @@ struct Load {
     records: u64,
     clients: u64,
     verification: bool,
-    asked: Asked,
+    bound: LoadBound,
 }
 
 /// Bound that is asked of a load.
-enum Asked {
+enum LoadBound {
     /// At least so many million operations a second for each core.
     Rate(f64),
     /// At most so much more time for each operation than the verified load of 1 million records.
@@ -34,28 +34,28 @@ const LOADS: [Load; 4] = [
         records: 1_000_000,
         clients: 1,
         verification: false,
-        asked: Asked::Rate(12.0),
+        bound: LoadBound::Rate(12.0),
     },
     Load {
         name: "verified",
         records: 1_000_000,
         clients: 1,
         verification: true,
-        asked: Asked::Rate(8.0),
+        bound: LoadBound::Rate(8.0),
     },
     Load {
         name: "verified, two clients",
         records: 1_000_000,
         clients: 2,
         verification: true,
-        asked: Asked::Speedup(1.9),
+        bound: LoadBound::Speedup(1.9),
     },
     Load {
         name: "verified, 100 million records",
         records: 100_000_000,
         clients: 1,
         verification: true,
-        asked: Asked::Slowdown(1.5),
+        bound: LoadBound::Slowdown(1.5),
     },
 ];
 
@@ -75,19 +75,19 @@ pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
     for (load, figures) in LOADS.iter().zip(&each) {
         let rates: Vec<_> = figures.iter().map(|ns| 1e3 / ns).collect();
         let ratios = figures.iter().zip(&each[1]).map(|(ns, one)| ns / one);
-        let asked = match load.asked {
-            Asked::Rate(rate) => format!("{rate}"),
-            Asked::Slowdown(most) => {
+        let bound = match load.bound {
+            LoadBound::Rate(rate) => format!("{rate}"),
+            LoadBound::Slowdown(most) => {
                 let ratios: Vec<_> = ratios.collect();
                 format!("at most {most} × the time: {}", Median::of(&ratios))
             }
-            Asked::Speedup(least) => {
+            LoadBound::Speedup(least) => {
                 let ratios: Vec<_> = ratios.map(|ratio| load.clients as f64 / ratio).collect();
                 format!("at least {least} × the rate: {}", Median::of(&ratios))
             }
         };
         let (ns, rate) = (Median::of(figures), Median::of(&rates));
-        text += &format!("| {} | {ns} | {rate} | {asked} |\n", load.name);
+        text += &format!("| {} | {ns} | {rate} | {bound} |\n", load.name);
     }
     text += "\nCPU is that of the whole process, so that what else runs on the machine counts less; \
              two clients are two threads, and their rate together is twice what each core gives.\n";

@@ -88,10 +88,10 @@ pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
         }
         println!("pass {} of {}", pass + 1, options.pairs);
     }
-    Ok(Section { name: "open", text: told(&lines, reached) })
+    Ok(Section { name: "open", text: table(&lines, reached) })
 }
 
-fn told(lines: &[Line], reached: f64) -> String {
+fn table(lines: &[Line], reached: f64) -> String {
     let mut text = String::from(
         "| load | `--pace` | late, median µs | late, 99 % µs | started of due | worked, of a \
          processor | spun, of a processor |\n| --- | --- | --- | --- | --- | --- | --- |\n",
@@ -133,7 +133,7 @@ mod tests {
         assert!((sent.started - 99.9).abs() < 1e-9);
         assert!(Sent::of(&serde_json::json!({})).is_none());
         let line = Line { name: "`null:` at 5/s".to_owned(), pace: "spin", runs: vec![sent] };
-        let text = told(&[line], 7.0);
+        let text = table(&[line], 7.0);
         assert!(text.contains("| `null:` at 5/s | spin | 1.50 | 20.000 (n = 1"), "{text}");
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn run(options: &Options) -> Result<Section, StepFailure> {
     }
     let busiest = AGENTS.into_iter().map(|agents| busiest(&out, &target, agents, options));
     let busiest = busiest.collect::<Result<Vec<_>, _>>()?;
-    Ok(Section { name: "ownership", text: told(&loops, &wires, &busiest) })
+    Ok(Section { name: "ownership", text: table(&loops, &wires, &busiest) })
 }
 
 /// Measures the processor time of the whole process for each operation carried out by one of so many agents, ns.
@@ -93,7 +93,7 @@ fn largest_share(phase: &Value) -> Option<f64> {
     shares.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max)
 }
 
-fn told(loops: &[Vec<f64>], wires: &[Vec<f64>], busiest: &[f64]) -> String {
+fn table(loops: &[Vec<f64>], wires: &[Vec<f64>], busiest: &[f64]) -> String {
     let alone = Median::of(&loops[0]).value;
     let wires: Vec<f64> = wires.iter().map(|figures| Median::of(figures).value).collect();
     let mut text = String::from(
@@ -126,8 +126,11 @@ mod tests {
     #[test]
     fn what_drawing_costs_is_a_share_of_the_whole() {
         let loops = [vec![70.0], vec![80.0], vec![100.0], vec![150.0], vec![270.0]];
-        let text =
-            told(&loops, &[vec![5_800.0], vec![1_800.0], vec![600.0]], &[1.0, 1.1, 1.3, 1.6, 2.25]);
+        let text = table(
+            &loops,
+            &[vec![5_800.0], vec![1_800.0], vec![600.0]],
+            &[1.0, 1.1, 1.3, 1.6, 2.25],
+        );
         assert!(
             text.contains(
                 "| 270.000 (n = 1: too few for an interval) | 200 | 3.3 % | 10.0 % | 25.0 % | 2.25 |"

@@ -25,7 +25,7 @@ pub(super) fn in_crate(read: &Crate) -> Vec<Breach> {
         }
         let circle: BTreeSet<&Path> =
             reached[file].iter().filter(|other| reached[*other].contains(file)).copied().collect();
-        breaches.push(told(&circle, &imports));
+        breaches.push(breach_of(&circle, &imports));
         seen.extend(circle);
     }
     breaches
@@ -57,7 +57,7 @@ fn reached<'a>(from: &'a Path, imports: &Imports<'a>) -> BTreeSet<&'a Path> {
     reached
 }
 
-fn told(circle: &BTreeSet<&Path>, imports: &Imports<'_>) -> Breach {
+fn breach_of(circle: &BTreeSet<&Path>, imports: &Imports<'_>) -> Breach {
     let mut what = format!("{} files import each other in a circle:", circle.len());
     for ((from, to), names) in imports {
         if circle.contains(from) && circle.contains(to) {

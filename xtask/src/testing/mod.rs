@@ -147,11 +147,11 @@ fn carry(
     let ran = running::run(parts, concurrency, &mut |line: &str| println!("{line}"));
     println!("\n{} runs of test programs took {} s", ran.len(), begun.elapsed().as_secs());
     times.extend(ran.iter().flat_map(|ran| ran.times.iter().cloned()));
-    told(&ran)
+    sum_up(&ran)
 }
 
 /// Sums up the programs of a stage.
-fn told(ran: &[ProgramRun]) -> Done {
+fn sum_up(ran: &[ProgramRun]) -> Done {
     let failed = ran.iter().filter(|ran| !ran.passed);
     Done {
         tests: ran.iter().map(|ran| ran.tests).sum(),

@@ -37,11 +37,11 @@ pub struct ProgramRun {
     pub times: Vec<TestTime>,
 }
 
-/// Runs each program with the named tests. `tell` gets the output of each when it ends.
+/// Runs each program with the named tests. `print` gets the output of each when it ends.
 pub fn run(
     parts: Vec<(&Program, Vec<String>)>,
     concurrency: Concurrency,
-    tell: &mut dyn FnMut(&str),
+    print: &mut dyn FnMut(&str),
 ) -> Vec<ProgramRun> {
     let mut waiting = pieces(parts, concurrency.programs);
     // Pieces are taken from the end.
@@ -62,7 +62,7 @@ pub fn run(
         }
         drop(ended);
         let each = results.iter().map(|(output, ran)| {
-            tell(&output);
+            print(&output);
             ran
         });
         each.collect()
@@ -159,9 +159,9 @@ mod tests {
         "kvdyno".clone_into(&mut programs[2].package);
         let mut parts: Vec<_> = programs.iter().map(|program| (program, Vec::new())).collect();
         parts[1].1 = vec!["one".to_owned(), "two".to_owned()];
-        let (mut told, begun) = (String::new(), Instant::now());
+        let (mut printed, begun) = (String::new(), Instant::now());
         let concurrency = Concurrency { programs: 2, tests: 3, times: false };
-        let ran = run(parts, concurrency, &mut |text| told += text);
+        let ran = run(parts, concurrency, &mut |text| printed += text);
         assert!(begun.elapsed().as_secs() < 8, "it waited for what a test had left behind");
         let mut passed: Vec<_> = ran.iter().map(|r| (&r.title[..], r.passed, r.tests)).collect();
         passed.sort_unstable();
@@ -169,12 +169,12 @@ mod tests {
             passed,
             [("kvdyno test it", true, 0), ("p test a", false, 0), ("p test b", true, 2)]
         );
-        assert!(told.contains("Running p test a\nafter\nFAILED: p test a took "), "{told}");
+        assert!(printed.contains("Running p test a\nafter\nFAILED: p test a took "), "{printed}");
         assert!(
-            told.contains(
+            printed.contains(
                 "Running p test b\ntest --include-ignored --test-threads=3 --exact one two\n"
             ),
-            "{told}"
+            "{printed}"
         );
     }
 

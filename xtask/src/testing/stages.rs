@@ -37,7 +37,7 @@ impl Stage {
     }
 }
 
-/// Runs the stages one after the other; if `quick`, those before the last. `tell` gets each result when it is known. A stage
+/// Runs the stages one after the other; if `quick`, those before the last. `print` gets each result when it is known. A stage
 /// whose tests fail does not end the others, so that one look at CI shows all.
 ///
 /// # Errors
@@ -45,7 +45,7 @@ impl Stage {
 pub fn run(
     quick: bool,
     mut carry: impl FnMut(Stage) -> Result<Done, StepFailure>,
-    tell: impl Fn(&str),
+    print: impl Fn(&str),
 ) -> Result<(), StepFailure> {
     let stages = STAGES;
     let ends = if quick { stages.len() - 1 } else { stages.len() };
@@ -53,7 +53,7 @@ pub fn run(
     let head = |at: usize| format!("stage {} of {count}, {}", at + 1, stages[at].title());
     let mut results: Vec<(String, bool)> = Vec::new();
     for (at, stage) in stages[..ends].iter().enumerate() {
-        tell(&format!("{}: begins", head(at)));
+        print(&format!("{}: begins", head(at)));
         let begun = Instant::now();
         let done = carry(*stage);
         let seconds = begun.elapsed().as_secs();
@@ -66,15 +66,15 @@ pub fn run(
         };
         let passed = done.as_ref().is_ok_and(|done| done.failed.is_empty());
         let line = format!("{}: {result}", head(at));
-        tell(&line);
+        print(&line);
         results.push((line, passed));
     }
     if results.len() > 1 {
         let lines: Vec<&str> = results.iter().map(|(line, _)| line.as_str()).collect();
-        tell(&lines.join("\n"));
+        print(&lines.join("\n"));
     }
     for at in ends..count {
-        tell(&format!("{}: left out; `cargo xtask test` runs it", head(at)));
+        print(&format!("{}: left out; `cargo xtask test` runs it", head(at)));
     }
     match results.iter().filter(|(_, passed)| !passed).count() {
         0 => Ok(()),
@@ -95,15 +95,15 @@ mod tests {
         at: usize,
         result: fn() -> Result<Done, StepFailure>,
     ) -> (Vec<Stage>, String, bool) {
-        let told = RefCell::new(String::new());
+        let printed = RefCell::new(String::new());
         let mut ran = Vec::new();
         let carry = |stage| {
             ran.push(stage);
             if ran.len() == at + 1 { result() } else { Ok(Done { tests: 7, failed: Vec::new() }) }
         };
-        let tell = |line: &str| *told.borrow_mut() += &format!("{line}\n");
-        let ok = run(quick, carry, tell).is_ok();
-        (ran, told.into_inner(), ok)
+        let print = |line: &str| *printed.borrow_mut() += &format!("{line}\n");
+        let ok = run(quick, carry, print).is_ok();
+        (ran, printed.into_inner(), ok)
     }
 
     fn fails() -> Result<Done, StepFailure> {
@@ -116,22 +116,22 @@ mod tests {
 
     #[test]
     fn all_stages_run_and_each_tells_its_result_before_the_next_begins() {
-        let (ran, told, ok) = staged(false, 9, fails);
-        assert!(ok && ran == STAGES, "{told}");
-        let (before, _) = told.split_once("stage 2 of 3").unwrap();
+        let (ran, printed, ok) = staged(false, 9, fails);
+        assert!(ok && ran == STAGES, "{printed}");
+        let (before, _) = printed.split_once("stage 2 of 3").unwrap();
         assert!(
-            before.contains(": passed, 7 tests in 0 s\n") && !told.contains("left out"),
-            "{told}"
+            before.contains(": passed, 7 tests in 0 s\n") && !printed.contains("left out"),
+            "{printed}"
         );
     }
 
     #[test]
     fn quick_leaves_out_the_last_stage_and_says_so() {
         for at in [9, 0] {
-            let (ran, told, ok) = staged(true, at, fails);
-            assert!(ok == (at == 9) && ran == STAGES[..2], "{told}");
+            let (ran, printed, ok) = staged(true, at, fails);
+            assert!(ok == (at == 9) && ran == STAGES[..2], "{printed}");
             let left = |line: &str| line.contains("mutated inputs") && line.contains("left out");
-            assert_eq!(told.lines().filter(|line| left(line)).count(), 1, "{told}");
+            assert_eq!(printed.lines().filter(|line| left(line)).count(), 1, "{printed}");
         }
     }
 
@@ -142,14 +142,17 @@ mod tests {
             (breaks, "COULD NOT RUN, after 0 s: it does not build"),
         ] {
             for at in 0..STAGES.len() {
-                let (ran, told, ok) = staged(false, at, result);
-                assert!(!ok && ran == STAGES, "{told}");
+                let (ran, printed, ok) = staged(false, at, result);
+                assert!(!ok && ran == STAGES, "{printed}");
                 let line = format!("stage {} of 3", at + 1);
-                assert!(told.lines().any(|l| l.starts_with(&line) && l.ends_with(ended)), "{told}");
+                assert!(
+                    printed.lines().any(|l| l.starts_with(&line) && l.ends_with(ended)),
+                    "{printed}"
+                );
                 assert_eq!(
-                    told.matches("passed, 7 tests").count(),
+                    printed.matches("passed, 7 tests").count(),
                     2 * (STAGES.len() - 1),
-                    "{told}"
+                    "{printed}"
                 );
             }
         }

@@ -179,7 +179,7 @@ impl<S: Store> Comparison<'_, S> {
         let shown = suspects.len().min(DIFFERENCES_SHOWN);
         for number in 0..shown {
             let record = suspects[number * (suspects.len() - 1) / (shown - 1).max(1)];
-            let difference = self.tell(record).await;
+            let difference = self.describe_difference(record).await;
             self.compared.examples.push(difference);
         }
     }
@@ -213,7 +213,7 @@ impl<S: Store> Comparison<'_, S> {
     }
 
     /// Describes what each node has for a record.
-    async fn tell(&mut self, record: u64) -> CopyDifference {
+    async fn describe_difference(&mut self, record: u64) -> CopyDifference {
         let mut key = Vec::new();
         self.keys.write(record, &mut key);
         let mut found = Vec::new();

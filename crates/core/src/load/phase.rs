@@ -247,7 +247,7 @@ impl Watch {
             self.collector.worker_ended(worker);
         }
         let closed = self.collector.closed(job.controls.deadline());
-        self.tell(closed, observer);
+        self.publish(closed, observer);
         observer.progress(&Progress {
             elapsed: Duration::from_nanos(now().saturating_sub(self.started.start)),
             completed: self.collector.completed(),
@@ -256,7 +256,7 @@ impl Watch {
         });
     }
 
-    fn tell(&mut self, intervals: Vec<Interval>, observer: &mut dyn Observer) {
+    fn publish(&mut self, intervals: Vec<Interval>, observer: &mut dyn Observer) {
         for interval in intervals {
             observer.interval(&interval);
             self.timeline.interval(interval, observer.first_fault());
@@ -276,7 +276,7 @@ impl Watch {
         };
         self.in_time = self.end == deadline;
         let last = self.collector.finish(self.end);
-        self.tell(last, observer);
+        self.publish(last, observer);
     }
 
     /// Returns the time at which a phase whose workers are done ends by itself: its deadline. If all its requests
@@ -353,7 +353,7 @@ impl Watch {
                 sum.left_behind(collector.read_by(number), end.saturating_sub(started.start));
             }
         }
-        sum.tell_timeouts_of_the_client(&stalls, job.context.profile.timeout);
+        sum.attribute_timeouts(&stalls, job.context.profile.timeout);
         PhaseMeasure {
             started_at: started.started_at,
             start: started.start,
@@ -481,7 +481,7 @@ impl Sum {
     }
 
     /// Counts the time-outs that came because kvdyno itself did not look: they are no errors of the store.
-    fn tell_timeouts_of_the_client(&mut self, stalls: &Stalls, timeout: Duration) {
+    fn attribute_timeouts(&mut self, stalls: &Stalls, timeout: Duration) {
         let errors = self.errors.iter_mut();
         for error in errors.filter(|error| error.class == ErrorClass::Timeout) {
             error.of_client = self.timeouts.of_client(error.certainty, stalls, timeout);

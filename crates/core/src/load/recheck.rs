@@ -80,7 +80,7 @@ impl Observer for Aside<'_> {
 }
 
 /// Results of asking for records.
-struct Asked {
+struct RecheckResult {
     /// Records that were not answered.
     unread: Marks,
     /// The reason for that in the store's words.
@@ -106,8 +106,8 @@ impl Passes<'_> {
 
     /// Asks for `records` until each was answered once, with longer and longer pauses; gives up when none was
     /// answered for as long as `patience`, ns. Marks records with wrong reads in `suspects`.
-    fn ask(&mut self, records: Marks, patience: Nanos, suspects: &Arc<Suspects>) -> Asked {
-        let mut asked = Asked {
+    fn ask(&mut self, records: Marks, patience: Nanos, suspects: &Arc<Suspects>) -> RecheckResult {
+        let mut result = RecheckResult {
             unread: records,
             why: String::new(),
             tally: Tally::default(),
@@ -115,31 +115,31 @@ impl Passes<'_> {
             behind: Behind::default(),
         };
         let (mut backoff, mut answered_at) = (Backoff::default(), measure::now());
-        let mut left = asked.unread.count();
+        let mut left = result.unread.count();
         while left > 0 && !self.is_stopped() {
-            self.pass(&mut asked, suspects);
-            let before = std::mem::replace(&mut left, asked.unread.count());
+            self.pass(&mut result, suspects);
+            let before = std::mem::replace(&mut left, result.unread.count());
             if left < before {
                 answered_at = measure::now();
                 backoff.reset();
             }
             if left > 0 {
                 if measure::now() >= answered_at.saturating_add(patience) {
-                    return asked;
+                    return result;
                 }
                 std::thread::sleep(backoff.wait());
             }
         }
         if left > 0 {
-            STOPPED.clone_into(&mut asked.why);
+            STOPPED.clone_into(&mut result.why);
         }
-        asked
+        result
     }
 
     /// Asks once for the records that are unread.
-    fn pass(&mut self, asked: &mut Asked, suspects: &Arc<Suspects>) {
-        let marked = Arc::new(Marked::of(&asked.unread));
-        let answered = Arc::new(asked.unread.none_of_these());
+    fn pass(&mut self, result: &mut RecheckResult, suspects: &Arc<Suspects>) {
+        let marked = Arc::new(Marked::of(&result.unread));
+        let answered = Arc::new(result.unread.none_of_these());
         let again = Again {
             marked: Arc::clone(&marked),
             suspects: Arc::clone(suspects),
@@ -152,16 +152,16 @@ impl Passes<'_> {
         });
         match measured {
             Ok(measure) => {
-                asked.unread = asked.unread.without(&answered);
-                asked.tally.add(&measure.tally);
-                asked.behind.add(&measure.behind);
-                let room = ANOMALIES_KEPT.saturating_sub(asked.anomalies.len());
-                asked.anomalies.extend(measure.anomalies.into_iter().take(room));
+                result.unread = result.unread.without(&answered);
+                result.tally.add(&measure.tally);
+                result.behind.add(&measure.behind);
+                let room = ANOMALIES_KEPT.saturating_sub(result.anomalies.len());
+                result.anomalies.extend(measure.anomalies.into_iter().take(room));
                 if let Some(error) = measure.errors.into_iter().max_by_key(|error| error.last_at) {
-                    asked.why = error.first_message;
+                    result.why = error.first_message;
                 }
             }
-            Err(error) => asked.why = error.to_string(),
+            Err(error) => result.why = error.to_string(),
         }
     }
 
@@ -223,7 +223,7 @@ struct Looks<'a> {
 
 /// Result for one of the ledger's words with wrong reads.
 #[derive(Clone, Copy)]
-enum Fate {
+enum RecheckOutcome {
     /// Its record was not read again as often as needed.
     Unread,
     Right,
@@ -231,12 +231,12 @@ enum Fate {
 }
 
 impl Looks<'_> {
-    fn fate(&self, record: u64, slot: u64) -> Fate {
+    fn outcome(&self, record: u64, slot: u64) -> RecheckOutcome {
         if self.unread.has(record) {
-            return Fate::Unread;
+            return RecheckOutcome::Unread;
         }
         let still = self.still.as_ref().and_then(|still| still.found(slot));
-        still.map_or(Fate::Right, Fate::Still)
+        still.map_or(RecheckOutcome::Right, RecheckOutcome::Still)
     }
 
     /// Returns the number of reads that are named once all together, because what they found is there still.
@@ -253,10 +253,10 @@ impl Looks<'_> {
             for slot in self.suspects.slots(record) {
                 let before = self.suspects.found(slot);
                 was_old |= before.is_some_and(Finding::is_old);
-                match self.fate(record, slot) {
-                    Fate::Unread => tally.not_read_again += u64::from(before.is_some()),
-                    Fate::Right => {}
-                    Fate::Still(still) => {
+                match self.outcome(record, slot) {
+                    RecheckOutcome::Unread => tally.not_read_again += u64::from(before.is_some()),
+                    RecheckOutcome::Right => {}
+                    RecheckOutcome::Still(still) => {
                         let of_reads = &mut tally.anomalies[still.kind() as usize];
                         *of_reads = of_reads.saturating_sub(self.named_once(slot, still));
                         tally.anomalies[still.last_name() as usize] += 1;
@@ -317,8 +317,8 @@ impl Looks<'_> {
     /// the anomaly's.
     fn still_same(&self, anomaly: &Anomaly) -> Option<(u64, Finding)> {
         let slot = self.suspects.slot(anomaly.record, anomaly.field)?;
-        match self.fate(anomaly.record, slot) {
-            Fate::Still(still) if still.is_same(self.suspects.finding(anomaly)) => {
+        match self.outcome(anomaly.record, slot) {
+            RecheckOutcome::Still(still) if still.is_same(self.suspects.finding(anomaly)) => {
                 Some((slot, still))
             }
             _ => None,
@@ -330,17 +330,17 @@ impl Looks<'_> {
         let Some(slot) = self.suspects.slot(anomaly.record, anomaly.field) else {
             return "not read again: it is no record of the dataset".to_owned();
         };
-        match self.fate(anomaly.record, slot) {
-            Fate::Unread => format!("not read again: {}", self.why),
-            Fate::Right => RIGHT_AGAIN.to_owned(),
-            Fate::Still(still) => format!("still {}", still.kind().name()),
+        match self.outcome(anomaly.record, slot) {
+            RecheckOutcome::Unread => format!("not read again: {}", self.why),
+            RecheckOutcome::Right => RIGHT_AGAIN.to_owned(),
+            RecheckOutcome::Still(still) => format!("still {}", still.kind().name()),
         }
     }
 
     /// Adds anomalies that the last look has found and no read of the phase has.
     fn add_found_last(&self, found: BTreeMap<u64, Anomaly>, kept: &mut Vec<Anomaly>) {
         for (slot, mut anomaly) in found {
-            let Fate::Still(still) = self.fate(anomaly.record, slot) else { continue };
+            let RecheckOutcome::Still(still) = self.outcome(anomaly.record, slot) else { continue };
             if kept.len() < ANOMALIES_KEPT && self.named_once(slot, still) == 0 {
                 anomaly.kind = still.last_name();
                 "found when read again".clone_into(&mut anomaly.again);

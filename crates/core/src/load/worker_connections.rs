@@ -99,7 +99,7 @@ impl<T: Transport + Unpin> Future for WorkerConnections<'_, T> {
 struct ReadySet {
     words: Vec<AtomicU64>,
     /// The task has been woken since it looked last.
-    heard: AtomicBool,
+    is_reported: AtomicBool,
     task: Mutex<Waker>,
 }
 
@@ -112,7 +112,7 @@ impl ReadySet {
         };
         ReadySet {
             words: (0..connections).step_by(64).map(word).collect(),
-            heard: AtomicBool::new(false),
+            is_reported: AtomicBool::new(false),
             task: Mutex::new(Waker::noop().clone()),
         }
     }
@@ -133,7 +133,7 @@ impl ReadySet {
         }
         drop(woken);
         // First: what becomes ready from here on wakes again.
-        self.heard.store(false, Ordering::SeqCst);
+        self.is_reported.store(false, Ordering::SeqCst);
         for (word, bits) in self.words.iter().enumerate() {
             let mut bits = bits.swap(0, Ordering::SeqCst);
             while bits != 0 {
@@ -160,7 +160,7 @@ impl Wake for ReadyWaker {
     fn wake_by_ref(self: &Arc<Self>) {
         let ready = &*self.ready;
         ready.mark(self.number);
-        if !ready.heard.swap(true, Ordering::SeqCst) {
+        if !ready.is_reported.swap(true, Ordering::SeqCst) {
             ready.task.lock().unwrap_or_else(PoisonError::into_inner).wake_by_ref();
         }
     }

@@ -281,7 +281,7 @@ mod tests {
     }
 
     /// Returns begin, end, completed and drained of each interval.
-    fn told(intervals: &[Interval]) -> Vec<(Nanos, Nanos, u64, u64)> {
+    fn spans_and_counts(intervals: &[Interval]) -> Vec<(Nanos, Nanos, u64, u64)> {
         intervals.iter().map(|i| (i.start, i.end, i.completed, i.drained)).collect()
     }
 
@@ -345,7 +345,7 @@ mod tests {
             }
             let (begin, end) = last;
             let rest = collector.finish(stop);
-            assert_eq!(told(&rest), [(begin, end, 4, 2)]);
+            assert_eq!(spans_and_counts(&rest), [(begin, end, 4, 2)]);
             assert_eq!(rest[0].series[0].1.service.as_ref().map(|h| h.len()), Some(3));
             let (_, totals) = &collector.totals()[0];
             assert_eq!((totals.ok, totals.records, totals.indeterminate), (5, 15, 1));
@@ -369,7 +369,10 @@ mod tests {
         recorder.hand_over_rest(0);
         take(&mut collector, &batches);
         collector.worker_ended(0);
-        assert_eq!(told(&collector.finish(1_990)), [(0, 1_000, 1, 0), (1_000, 1_990, 3, 2)]);
+        assert_eq!(
+            spans_and_counts(&collector.finish(1_990)),
+            [(0, 1_000, 1, 0), (1_000, 1_990, 3, 2)]
+        );
     }
 
     #[test]
@@ -382,7 +385,7 @@ mod tests {
         collector.worker_ended(0);
         let all =
             [(0, 1_000, 1, 0), (1_000, 2_000, 1, 0), (2_000, 3_000, 0, 0), (3_000, 3_500, 0, 0)];
-        assert_eq!(told(&collector.finish(3_500)), all);
+        assert_eq!(spans_and_counts(&collector.finish(3_500)), all);
         let (mut nothing, _, _) = phase(700, 1);
         assert!(nothing.finish(700).is_empty(), "stopped before it began");
     }

@@ -41,16 +41,16 @@ pub enum BatchLatencies {
     /// Latencies of a worker of this process.
     Counted(Histogram<u32>),
     /// Latencies of a worker of another process; no cell has more than 2^32 − 1.
-    Told(WrittenHistogram),
+    Written(WrittenHistogram),
 }
 
 impl From<BatchLatencies> for Histogram<u32> {
     fn from(latencies: BatchLatencies) -> Histogram<u32> {
         match latencies {
             BatchLatencies::Counted(histogram) => histogram,
-            told @ BatchLatencies::Told(_) => {
+            written @ BatchLatencies::Written(_) => {
                 let mut histogram = latency_histogram();
-                told.each(|latency, count| histogram.saturating_record_n(latency, count));
+                written.each(|latency, count| histogram.saturating_record_n(latency, count));
                 histogram
             }
         }
@@ -63,14 +63,14 @@ impl Latencies for BatchLatencies {
     fn total(&self) -> u64 {
         match self {
             BatchLatencies::Counted(histogram) => histogram.len(),
-            BatchLatencies::Told(written) => written.total(),
+            BatchLatencies::Written(written) => written.total(),
         }
     }
 
     fn each(&self, mut seen: impl FnMut(Nanos, u32)) {
         match self {
             BatchLatencies::Counted(histogram) => histogram.each(seen),
-            BatchLatencies::Told(written) => {
+            BatchLatencies::Written(written) => {
                 written.each(|latency, count| seen(latency, count as u32));
             }
         }
@@ -81,12 +81,12 @@ impl AsText for BatchLatencies {
     fn to_text(&self) -> String {
         match self {
             BatchLatencies::Counted(histogram) => histogram_to_text(histogram),
-            BatchLatencies::Told(_) => histogram_to_text::<u32>(&self.clone().into()),
+            BatchLatencies::Written(_) => histogram_to_text::<u32>(&self.clone().into()),
         }
     }
 
     fn from_text(text: &str) -> Result<BatchLatencies, HistogramError> {
-        WrittenHistogram::read(text, u32::MAX.into()).map(BatchLatencies::Told)
+        WrittenHistogram::read(text, u32::MAX.into()).map(BatchLatencies::Written)
     }
 }
 
@@ -110,15 +110,15 @@ mod tests {
         counted.saturating_record_n(super::super::LONGEST, u32::MAX);
         let text = BatchLatencies::Counted(counted.clone()).to_text();
         assert_eq!(text, histogram_to_text(&counted));
-        let told = BatchLatencies::from_text(&text).unwrap();
-        assert!(matches!(told, BatchLatencies::Told(_)));
-        assert_eq!(told.total(), counted.len());
-        assert_eq!(told.to_text(), text);
-        let read = Histogram::<u32>::from(told.clone());
+        let written = BatchLatencies::from_text(&text).unwrap();
+        assert!(matches!(written, BatchLatencies::Written(_)));
+        assert_eq!(written.total(), counted.len());
+        assert_eq!(written.to_text(), text);
+        let read = Histogram::<u32>::from(written.clone());
         assert_eq!((&read, read.max(), read.min_nz()), (&counted, counted.max(), counted.min_nz()));
-        assert_eq!(told, BatchLatencies::Counted(counted.clone()));
+        assert_eq!(written, BatchLatencies::Counted(counted.clone()));
         counted.record(77).unwrap();
-        assert_ne!(told, BatchLatencies::Counted(counted));
+        assert_ne!(written, BatchLatencies::Counted(counted));
     }
 
     #[test]

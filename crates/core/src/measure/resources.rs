@@ -212,7 +212,7 @@ impl Follow {
 /// cost is a few file reads a second.
 #[derive(Debug)]
 pub struct Sampler {
-    tell: Sender<Word>,
+    words: Sender<Word>,
     thread: JoinHandle<Kept>,
     servers: Vec<u32>,
     began: Busy,
@@ -226,14 +226,14 @@ impl Sampler {
     /// # Errors
     /// [`NotSampled`] where the machine's own counters cannot be read.
     pub fn start(servers: &[u32]) -> Result<Sampler, NotSampled> {
-        Sampler::start_telling(servers, Box::new(|_, _| {}))
+        Sampler::start_publishing(servers, Box::new(|_, _| {}))
     }
 
     /// Does the same as [`Sampler::start`]; besides, `sink` gets each sample with the one before it.
     ///
     /// # Errors
     /// Those of [`Sampler::start`].
-    pub fn start_telling(servers: &[u32], sink: SampleSink) -> Result<Sampler, NotSampled> {
+    pub fn start_publishing(servers: &[u32], sink: SampleSink) -> Result<Sampler, NotSampled> {
         Sampler::start_every(EVERY, SAMPLES_KEPT, servers, sink)
     }
 
@@ -248,16 +248,16 @@ impl Sampler {
         let mut sources = Sources::open(servers)?;
         let last = sources.sample()?;
         let samples = Thinned::new(keep, last.clone());
-        let (tell, told) = channel();
+        let (words, received) = channel();
         let sampling = Sampling { every, sources, nursery, samples, last, sink };
-        let thread = std::thread::spawn(move || sampling.go_on(&told));
-        Ok(Sampler { tell, thread, servers: servers.to_vec(), began, interrupts })
+        let thread = std::thread::spawn(move || sampling.go_on(&received));
+        Ok(Sampler { words, thread, servers: servers.to_vec(), began, interrupts })
     }
 
     /// Returns a handle for the caller that knows when servers are started again, or added.
     #[must_use]
     pub fn follow(&self) -> Follow {
-        Follow(self.tell.clone())
+        Follow(self.words.clone())
     }
 
     /// Takes the last sample and sums up.
@@ -267,7 +267,7 @@ impl Sampler {
     #[must_use]
     pub fn stop(self) -> Resources {
         // An error means that the thread is over already; joining tells why.
-        let _ = self.tell.send(Word::Stop);
+        let _ = self.words.send(Word::Stop);
         let Kept { samples, offspring, servers } =
             self.thread.join().expect("the sampling thread does not panic");
         let mut summary = summarize(&samples, &servers);
@@ -315,13 +315,13 @@ struct Sampling {
 }
 
 impl Sampling {
-    fn go_on(mut self, told: &Receiver<Word>) -> Kept {
+    fn go_on(mut self, words: &Receiver<Word>) -> Kept {
         loop {
             let due = now() + (self.every * self.samples.stride).as_nanos() as u64;
             let over = loop {
                 self.nursery.look();
                 let left = Duration::from_nanos(due.saturating_sub(now()));
-                match told.recv_timeout(left.min(nursery::EVERY)) {
+                match words.recv_timeout(left.min(nursery::EVERY)) {
                     Ok(Word::Follow(servers)) => self.follow(&servers),
                     Err(RecvTimeoutError::Timeout) if now() < due => {}
                     Err(RecvTimeoutError::Timeout) => break false,

@@ -56,7 +56,7 @@ impl Figure {
 
     /// Returns true if it is [`Figure::restarted`], of a store or of a part of one (`cache: …`).
     #[must_use]
-    pub fn tells_of_restarts(&self) -> bool {
+    pub fn is_restart(&self) -> bool {
         self.name.ends_with(RESTARTED)
     }
 }

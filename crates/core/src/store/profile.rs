@@ -155,7 +155,7 @@ impl<T> Promise<T> {
 impl Promise<Durability> {
     /// Describes how far the promise is known. That it is kept is another matter.
     #[must_use]
-    pub fn told(&self) -> &'static str {
+    pub fn origin_text(&self) -> &'static str {
         match (self.checked, self.set_up) {
             (false, _) => "declared",
             (true, false) => "setting read back",
@@ -168,7 +168,7 @@ impl Promise<Consistency> {
     /// Describes how far the promise is known. No setting says it: it follows from the parts of the store, such as a
     /// server without replicas or an engine in this process.
     #[must_use]
-    pub fn told(&self) -> &'static str {
+    pub fn origin_text(&self) -> &'static str {
         if self.checked { "as set up" } else { "declared" }
     }
 }

@@ -47,7 +47,7 @@ fn written(fields: &Fields<'_>) -> Result<FaultPlan, SuiteError> {
     for (field, _) in FaultKind::fields() {
         values = values.with(field, fields.read(field.key, |value| field_value(value, field))?);
     }
-    let whom = Targets {
+    let targets = Targets {
         aim: fields.read("node", aim)?,
         count: fields.read("count", |v| v.small_count(1, NODES_MOST))?,
     };
@@ -56,7 +56,7 @@ fn written(fields: &Fields<'_>) -> Result<FaultPlan, SuiteError> {
     let repair = fields.read("repair", |v| v.some_time())?;
     let every = fields.read("every", |v| v.some_time())?;
     let spread = fields.read("spread", |v| v.some_time())?;
-    let harm = Harm::new(kind, &values, whom);
+    let harm = Harm::new(kind, &values, targets);
     harm.and_then(|harm| FaultPlan { harm, when, at, repair, every, spread }.checked()).map_err(
         |invalid| {
             let write =

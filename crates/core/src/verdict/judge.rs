@@ -70,9 +70,9 @@ impl Evidence<'_> {
     }
 
     /// Returns the number of samples of this unit in the phase.
-    fn amount(&self, basis: SampleUnit) -> u64 {
+    fn amount(&self, unit: SampleUnit) -> u64 {
         let measure = self.measure;
-        match basis {
+        match unit {
             SampleUnit::Facts => 0,
             SampleUnit::Operations => self.failed_and_completed().1,
             SampleUnit::Due => measure.offered,
@@ -273,7 +273,7 @@ fn unexpected_misses(evidence: &Evidence<'_>) -> Option<Reason> {
     let missed = if plan.verify { unexpected } else { misses };
     let lenient =
         profile.capabilities.may_forget || profile.consistency.level == Consistency::Eventual;
-    let restarts = figures.iter().filter(|figure| figure.tells_of_restarts());
+    let restarts = figures.iter().filter(|figure| figure.is_restart());
     let restarted: Vec<&str> = restarts.map(|figure| figure.detail.as_str()).collect();
     Some(Reason::UnexpectedMisses {
         missed,

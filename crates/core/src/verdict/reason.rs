@@ -422,7 +422,7 @@ impl Reason {
             Reason::ClocksUncertain { ref agent, off, of } => words::of_clock(agent, off, of),
             Reason::Steered { changes } => words::of_steering(changes),
             Reason::AgentOutlier { ref agent, figure, unlike, intervals, times } => {
-                words::of_unlike_agent(agent, figure, (unlike, intervals), times)
+                words::of_agent_outlier(agent, figure, (unlike, intervals), times)
             }
             Reason::Unjudged { unknown, reads } => words::of_unjudged(unknown, reads),
             Reason::OtherRun { values, reads } => words::of_other_run(values, reads),

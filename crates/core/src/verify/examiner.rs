@@ -235,7 +235,7 @@ impl Examiner {
         if let Some(ledger) = &self.ledger {
             ledger.end_write(slot, WriteTicket { version, kind }, end, answered);
             if self.by.floors.is_some() {
-                self.tell_floor(slot, end, answered);
+                self.publish_floor(slot, end, answered);
             }
         }
     }

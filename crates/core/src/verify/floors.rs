@@ -179,7 +179,7 @@ pub struct FloorRules {
 /// processes.
 pub struct Floors {
     rules: FloorRules,
-    telling: Mutex<Acks>,
+    outgoing: Mutex<Acks>,
     reads: Mutex<Vec<ForeignRead>>,
     judging: Mutex<Judging>,
 }
@@ -194,8 +194,8 @@ impl Floors {
             until: vec![0; owners],
             ..Judging::default()
         };
-        let (telling, reads) = (Mutex::default(), Mutex::default());
-        Floors { rules, telling, reads, judging: Mutex::new(judging) }
+        let (outgoing, reads) = (Mutex::default(), Mutex::default());
+        Floors { rules, outgoing, reads, judging: Mutex::new(judging) }
     }
 
     fn words(&self) -> u64 {
@@ -206,11 +206,11 @@ impl Floors {
     pub(super) fn acknowledge(&self, ownership: &Ownership, slot: u64, floor: u32, at: Nanos) {
         let words = self.words();
         let word = ownership.record(slot / words) * words + slot % words;
-        let mut telling = lock(&self.telling);
-        if telling.acks.len() < MOST_ACKS {
-            telling.acks.push(Ack(word, floor, at));
+        let mut outgoing = lock(&self.outgoing);
+        if outgoing.acks.len() < MOST_ACKS {
+            outgoing.acks.push(Ack(word, floor, at));
         } else {
-            telling.incomplete_until = Nanos::MAX;
+            outgoing.incomplete_until = Nanos::MAX;
         }
     }
 
@@ -221,31 +221,31 @@ impl Floors {
 
     /// Takes what this process has to tell at `now`. `over` says that all of its writes have ended.
     #[must_use]
-    pub fn tell(&self, now: Nanos, over: bool) -> Acks {
-        let mut told = std::mem::take(&mut *lock(&self.telling));
-        told.until = if over { Nanos::MAX } else { now.saturating_sub(ENTERING) };
-        if told.incomplete_until > 0 {
-            told.incomplete_until = now;
+    pub fn take_acks(&self, now: Nanos, over: bool) -> Acks {
+        let mut acks = std::mem::take(&mut *lock(&self.outgoing));
+        acks.until = if over { Nanos::MAX } else { now.saturating_sub(ENTERING) };
+        if acks.incomplete_until > 0 {
+            acks.incomplete_until = now;
         }
-        told
+        acks
     }
 
     /// Enters the floors that an owner's words have at the begin of the phase.
-    pub fn hear_base(&self, owner: u32, runs: FloorRuns) {
+    pub fn on_base(&self, owner: u32, runs: FloorRuns) {
         if let Some(base) = lock(&self.judging).bases.get_mut(owner as usize) {
             *base = Base::of(runs);
         }
     }
 
     /// Enters what an owner tells, heard at `now`. Its clock differs from this one by `off` at most, ns.
-    pub fn hear(&self, owner: u32, told: Acks, off: Nanos, now: Nanos) {
+    pub fn on_acks(&self, owner: u32, acks: Acks, off: Nanos, now: Nanos) {
         let judging = &mut *lock(&self.judging);
         let Some(until) = judging.until.get_mut(owner as usize) else { return };
-        *until = told.until.max(*until);
+        *until = acks.until.max(*until);
         judging.off = judging.off.max(off);
-        judging.incomplete_until = judging.incomplete_until.max(told.incomplete_until);
-        judging.heard.extend(told.acks.iter().map(|ack| Ack(ack.0, ack.1, now)));
-        judging.acked.extend(told.acks);
+        judging.incomplete_until = judging.incomplete_until.max(acks.incomplete_until);
+        judging.received.extend(acks.acks.iter().map(|ack| Ack(ack.0, ack.1, now)));
+        judging.acked.extend(acks.acks);
     }
 
     /// Judges the reads of which enough is known at `now`; all of them when it is `over`.
@@ -264,16 +264,16 @@ impl Floors {
             judging.waiting.drain(..).partition(|read| read.sent < until);
         judging.waiting = waiting;
         ready.sort_by_key(|read| read.sent);
-        judging.heard.sort_by_key(|ack| ack.2);
+        judging.received.sort_by_key(|ack| ack.2);
         judging.acked.sort_by_key(|ack| ack.2);
         let (words, off) = (self.words(), judging.off);
-        let (mut heard, mut acked) = (0, 0);
+        let (mut received, mut acked) = (0, 0);
         for read in &ready {
             if read.sent < judging.judged_to {
                 judging.leave_open();
                 continue;
             }
-            heard += judging.pass_heard(heard, read.sent);
+            received += judging.pass_received(received, read.sent);
             acked += judging.pass_acked(acked, read.sent.saturating_add(off));
             let owner = ownership.owner(read.record);
             let [word, slot] = [read.record, ownership.slot(read.record)]
@@ -287,11 +287,11 @@ impl Floors {
         }
         // Where reads were given up the floors stay behind with them.
         let until = if over || !all { until } else { known.min(in_flight) };
-        heard += judging.pass_heard(heard, until);
+        received += judging.pass_received(received, until);
         acked += judging.pass_acked(acked, until.saturating_add(off));
         judging.judged_to = ready.last().map_or(0, |read| read.sent).max(judging.judged_to);
         judging.judged_to = until.max(judging.judged_to);
-        judging.heard.drain(..heard);
+        judging.received.drain(..received);
         judging.acked.drain(..acked);
         if judging.floors.len() > MOST_FLOORS {
             // A floor that is forgotten accuses nobody, and from now on no view is complete.
@@ -322,7 +322,7 @@ struct Judging {
     off: Nanos,
     incomplete_until: Nanos,
     /// Acknowledgements, each with the time at which it was heard.
-    heard: Vec<Ack>,
+    received: Vec<Ack>,
     /// The same, each with the time of the acknowledgement.
     acked: Vec<Ack>,
     /// Floors of words up to the read that was judged last: by what was heard, and by what was acknowledged.
@@ -355,8 +355,8 @@ impl Judging {
     }
 
     /// Enters what was heard before `sent`, from number `from` on, and returns how many acknowledgements that were.
-    fn pass_heard(&mut self, from: usize, sent: Nanos) -> usize {
-        let passed = self.heard[from..].iter().take_while(|ack| ack.2 < sent);
+    fn pass_received(&mut self, from: usize, sent: Nanos) -> usize {
+        let passed = self.received[from..].iter().take_while(|ack| ack.2 < sent);
         let passed = passed.map(|ack| {
             let (low, high) = self.floors.entry(ack.0).or_default();
             (*low, *high) = (ack.1.max(*low), ack.1.max(*high));

@@ -337,7 +337,7 @@ impl Rules {
 
     /// Returns true if a read that found nothing tells something of the puts before it.
     #[inline]
-    pub(super) fn absence_tells(&self) -> bool {
+    pub(super) fn absence_is_evidence(&self) -> bool {
         self.linearizable && !self.may_forget && self.expiry.is_none()
     }
 }

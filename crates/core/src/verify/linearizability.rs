@@ -65,8 +65,8 @@ pub fn judge(history: &History) -> Linearizability {
 #[must_use]
 pub fn check(history: &RecordHistory) -> Option<Violation> {
     let written = history.written();
-    let telling = |&call: &usize| !history.is_mute(&history.calls[call], &written);
-    let all: Vec<usize> = (0..history.calls.len()).filter(telling).collect();
+    let informative = |&call: &usize| !history.is_mute(&history.calls[call], &written);
+    let all: Vec<usize> = (0..history.calls.len()).filter(informative).collect();
     let violation = find(history, &all)?;
     let (why, calls) = shortest(history, violation);
     let calls = calls.into_iter().map(|call| history.calls[call]).collect();

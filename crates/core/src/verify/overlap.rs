@@ -102,7 +102,7 @@ pub(super) struct Entry {
     /// Tick of the latest acknowledgement, or read that told something.
     latest: Tick,
     /// True if a read had told something before the slot came here, and nobody knows when.
-    told_before: bool,
+    observed_before: bool,
 }
 
 /// Contradiction of a driver: it said that a write surely failed, but a read had found it before.
@@ -116,7 +116,7 @@ impl Entry {
         self.clear();
         self.known_from = word.current();
         self.latest = word.tick();
-        self.told_before = word.observed();
+        self.observed_before = word.observed();
         let base = |number, kind| Version {
             number,
             kind,
@@ -497,7 +497,7 @@ impl View<'_> {
     /// `sent`.
     #[inline]
     pub(super) fn settled_before(&self, sent: Tick) -> bool {
-        !self.entry.told_before && self.entry.latest < sent
+        !self.entry.observed_before && self.entry.latest < sent
     }
 
     #[inline]

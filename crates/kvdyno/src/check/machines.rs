@@ -21,7 +21,7 @@ const OPERATIONS: u64 = 200_000;
 
 /// Rate that the machines are to carry, with its source.
 #[derive(Debug, PartialEq)]
-struct Asked {
+struct WantedRate {
     /// Operations a second.
     rate: f64,
     /// Source of that figure, in words.
@@ -31,7 +31,7 @@ struct Asked {
 /// Load that a suite asks of the machines that send it.
 pub struct MachinesFor<'a> {
     suite: &'a str,
-    asked: Asked,
+    wanted: WantedRate,
 }
 
 impl MachinesFor<'_> {
@@ -42,14 +42,14 @@ impl MachinesFor<'_> {
     pub fn of(suite: &str, rate: Option<f64>) -> Result<MachinesFor<'_>, Failure> {
         let plan = Suite::find(suite).and_then(|suite| suite.plan(&Overrides::default()));
         let plan = plan.map_err(Failure::suite)?;
-        let given = rate.map(|rate| Asked { rate, from: "given".to_owned() });
-        let asked = given.or_else(|| asked_for(&plan)).ok_or_else(|| {
+        let given = rate.map(|rate| WantedRate { rate, from: "given".to_owned() });
+        let wanted = given.or_else(|| asked_for(&plan)).ok_or_else(|| {
             Failure::usage(format!(
                 "{suite} names no rate: its arrivals are closed, and none was published; add \
                  --rate, such as --rate 100k/s"
             ))
         })?;
-        Ok(MachinesFor { suite, asked })
+        Ok(MachinesFor { suite, wanted })
     }
 
     /// Measures what a request costs, and prints how many machines like this one are needed.
@@ -59,13 +59,13 @@ impl MachinesFor<'_> {
     pub fn print(&self) -> Result<(), Failure> {
         let cost = cost()?;
         let processors = allowed_cpus().len().max(1);
-        let (busy, machines) = machines(self.asked.rate, cost, processors);
+        let (busy, machines) = machines(self.wanted.rate, cost, processors);
         say!(
             "for {}: {} ({}), at {} of processor time a request: {busy} processors, {machines} {} of \
              {processors}",
             self.suite,
-            units::format_rate(self.asked.rate),
-            self.asked.from,
+            units::format_rate(self.wanted.rate),
+            self.wanted.from,
             numbers::duration_text(cost.as_nanos() as f64),
             if machines == 1 { "machine" } else { "machines" },
         );
@@ -78,15 +78,15 @@ impl MachinesFor<'_> {
 }
 
 /// Returns the highest rate of the suite's open phases, or the rate that was published for it.
-fn asked_for(plan: &Plan) -> Option<Asked> {
+fn asked_for(plan: &Plan) -> Option<WantedRate> {
     let open = plan.phases.iter().filter_map(|phase| {
         let curves = phase.groups.iter().filter_map(|group| group.arrival.curve());
         let rate: f64 = curves.map(|curve| curve.highest()).sum();
-        (rate > 0.0).then(|| Asked { rate, from: format!("phase {}", phase.name) })
+        (rate > 0.0).then(|| WantedRate { rate, from: format!("phase {}", phase.name) })
     });
     let rows = plan.published.iter().flat_map(|setup| &setup.rows);
     let published = rows.filter_map(|row| {
-        Some(Asked { rate: row.rate?, from: format!("published, phase {}", row.phase) })
+        Some(WantedRate { rate: row.rate?, from: format!("published, phase {}", row.phase) })
     });
     open.chain(published).max_by(|a, b| a.rate.total_cmp(&b.rate))
 }
@@ -128,12 +128,12 @@ mod tests {
 
     #[test]
     fn a_suite_asks_for_its_highest_open_or_published_rate() {
-        let asked = |suite: &str| {
+        let wanted = |suite: &str| {
             let plan = Suite::find(suite).and_then(|suite| suite.plan(&Overrides::default()));
             asked_for(&plan.unwrap())
         };
-        let published = Asked { rate: 4e6, from: "published, phase read".to_owned() };
-        assert_eq!(asked("gce-2015"), Some(published));
-        assert_eq!(asked("quick"), None);
+        let published = WantedRate { rate: 4e6, from: "published, phase read".to_owned() };
+        assert_eq!(wanted("gce-2015"), Some(published));
+        assert_eq!(wanted("quick"), None);
     }
 }

@@ -153,10 +153,10 @@ mod tests {
 
     /// Serves pages, one of which reports that it was asked for, and then that it was sent.
     fn served() -> (std::net::SocketAddr, mpsc::Receiver<&'static str>) {
-        let (tell, told) = mpsc::channel();
+        let (sending, received) = mpsc::channel();
         let long = |Extension(afterwards): Extension<Afterwards>| async move {
-            tell.send("asked for").unwrap();
-            afterwards.set(move || tell.send("sent").unwrap());
+            sending.send("asked for").unwrap();
+            afterwards.set(move || sending.send("sent").unwrap());
             text("text/plain", "x".repeat(32 << 20))
         };
         let pages = Router::new()
@@ -166,7 +166,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         serve(listener, "test", None, pages).unwrap();
-        (address, told)
+        (address, received)
     }
 
     /// Sends a text. Returns all that is answered.
@@ -207,23 +207,23 @@ mod tests {
 
     #[test]
     fn an_answer_is_sent_whole_before_what_is_done_afterwards() {
-        let (address, told) = served();
+        let (address, received) = served();
         let ask = || {
             let mut stream = std::net::TcpStream::connect(address).unwrap();
             stream.write_all(b"GET /long HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-            assert_eq!(told.recv_timeout(PATIENCE), Ok("asked for"));
+            assert_eq!(received.recv_timeout(PATIENCE), Ok("asked for"));
             stream
         };
         let mut stream = ask();
-        let none_yet = told.recv_timeout(Duration::from_millis(300));
+        let none_yet = received.recv_timeout(Duration::from_millis(300));
         assert!(none_yet.is_err(), "nobody has read it");
         let mut all = Vec::new();
         stream.read_to_end(&mut all).unwrap();
         assert!(all.len() > 32 << 20);
-        assert_eq!(told.recv_timeout(PATIENCE), Ok("sent"));
+        assert_eq!(received.recv_timeout(PATIENCE), Ok("sent"));
         // The work is done, too, if nobody will ever read the answer.
         drop(ask());
-        assert_eq!(told.recv_timeout(PATIENCE), Ok("sent"));
+        assert_eq!(received.recv_timeout(PATIENCE), Ok("sent"));
     }
 
     #[test]

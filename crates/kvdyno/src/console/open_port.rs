@@ -99,7 +99,7 @@ mod tests {
     const ASKED: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
     /// Returns the answer to a client that trusts a certificate and calls the port by a name.
-    fn heard(port: u16, trusted: CertificateDer<'static>, name: &str) -> io::Result<String> {
+    fn answer(port: u16, trusted: CertificateDer<'static>, name: &str) -> io::Result<String> {
         let mut roots = RootCertStore::empty();
         roots.add(trusted).map_err(io::Error::other)?;
         let config = ClientConfig::builder_with_provider(Arc::new(provider::default_provider()))
@@ -131,12 +131,12 @@ mod tests {
         let tls = place.tls();
         let pages = Router::new().route("/", get(|| async { "a console" }));
         serve(place.listener, "test", tls, pages).unwrap();
-        let said = heard(port, certificate.clone(), "127.0.0.2").unwrap();
+        let said = answer(port, certificate.clone(), "127.0.0.2").unwrap();
         assert!(said.ends_with("\r\n\r\na console"), "{said}");
         // Under another name, or with the certificate of another port, the client does not trust it.
         let other = OpenPort::open(Some("127.0.0.2:0")).unwrap().tls.unwrap().1;
         for (trusted, name) in [(certificate, "127.0.0.3"), (other, "127.0.0.2")] {
-            assert!(heard(port, trusted, name).is_err());
+            assert!(answer(port, trusted, name).is_err());
         }
         // A client that speaks without TLS gets no page.
         let mut plain = TcpStream::connect(("127.0.0.2", port)).unwrap();

@@ -67,7 +67,7 @@ pub fn serve<S: Story>(
     let identity = Arc::new(identity);
     let pages = Router::new()
         .route("/", get(page::<S>))
-        .route("/events", get(tell::<S>))
+        .route("/events", get(send_events::<S>))
         .route("/points", get(points::<S>))
         .with_state(viewers)
         .route(STEER, post(steer).with_state(Arc::clone(&identity)))
@@ -139,11 +139,11 @@ async fn steer(State(identity): State<Arc<Identity>>, order: Body) -> Response {
 }
 
 /// Sends a viewer all that there is, then news.
-async fn tell<S: Story>(
+async fn send_events<S: Story>(
     State(viewers): State<Arc<Viewers<S>>>,
     Extension(afterwards): Extension<Afterwards>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let (line, mut told) = mpsc::channel(1);
+    let (line, mut messages) = mpsc::channel(1);
     spawn_blocking(move || {
         let seat = Arc::new(viewers.join());
         let kept = Arc::clone(&seat);
@@ -151,7 +151,7 @@ async fn tell<S: Story>(
         afterwards.set(move || drop(kept));
         speak(&seat, &line);
     });
-    Sse::new(poll_fn(move |context| told.poll_recv(context)))
+    Sse::new(poll_fn(move |context| messages.poll_recv(context)))
 }
 
 /// Passes on messages to a viewer for as long as it reads.

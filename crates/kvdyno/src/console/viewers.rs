@@ -30,10 +30,10 @@ pub trait Story: Send + 'static {
 
 /// A story and its viewers.
 pub struct Viewers<S> {
-    told: Mutex<Told<S>>,
+    state: Mutex<State<S>>,
 }
 
-struct Told<S> {
+struct State<S> {
     story: S,
     queues: Vec<Arc<Queue>>,
     is_over: bool,
@@ -77,17 +77,17 @@ pub enum Next {
 impl<S: Story> Viewers<S> {
     /// Makes a story without viewers.
     pub fn new(story: S) -> Viewers<S> {
-        Viewers { told: Mutex::new(Told { story, queues: Vec::new(), is_over: false }) }
+        Viewers { state: Mutex::new(State { story, queues: Vec::new(), is_over: false }) }
     }
 
     /// Changes the story, and sends every viewer the message that `change` returns; `change` is told whether there
     /// are viewers.
     pub fn change(&self, change: impl FnOnce(&mut S, bool) -> Option<String>) {
-        let mut told = locked(&self.told);
-        let is_seen = !told.queues.is_empty();
-        let Some(message) = change(&mut told.story, is_seen) else { return };
+        let mut state = locked(&self.state);
+        let is_seen = !state.queues.is_empty();
+        let Some(message) = change(&mut state.story, is_seen) else { return };
         let message: Arc<str> = message.into();
-        told.queues.retain(|queue| queue.push(&message));
+        state.queues.retain(|queue| queue.push(&message));
     }
 
     /// Makes the whole page.
@@ -95,7 +95,7 @@ impl<S: Story> Viewers<S> {
     /// # Errors
     /// The reason why it cannot be made.
     pub fn page(&self) -> Result<String, String> {
-        locked(&self.told).story.page()
+        locked(&self.state).story.page()
     }
 
     /// Returns the points of a stretch.
@@ -103,24 +103,24 @@ impl<S: Story> Viewers<S> {
     /// # Errors
     /// The reason why they cannot be told.
     pub fn stretch(&self, asked: &Zoom) -> Result<String, String> {
-        locked(&self.told).story.stretch(asked)
+        locked(&self.state).story.stretch(asked)
     }
 
     /// Adds a viewer, whose first message is all that there is.
     pub fn join(self: &Arc<Self>) -> Seat<S> {
-        let mut told = locked(&self.told);
-        let waiting = Waiting { needs_all: true, is_over: told.is_over, ..Waiting::default() };
+        let mut state = locked(&self.state);
+        let waiting = Waiting { needs_all: true, is_over: state.is_over, ..Waiting::default() };
         let queue = Arc::new(Queue { waiting: Mutex::new(waiting), changed: Condvar::new() });
-        told.queues.push(Arc::clone(&queue));
+        state.queues.push(Arc::clone(&queue));
         Seat { viewers: Arc::clone(self), queue }
     }
 
     /// Ends the story: nothing more will be told. Viewers have `patience` to read the rest.
     pub fn end(&self, patience: Duration) {
         let queues = {
-            let mut told = locked(&self.told);
-            told.is_over = true;
-            told.queues.clone()
+            let mut state = locked(&self.state);
+            state.is_over = true;
+            state.queues.clone()
         };
         for queue in &queues {
             locked(&queue.waiting).is_over = true;
@@ -182,8 +182,8 @@ impl<S: Story> Seat<S> {
 
     /// Returns all that there is; messages from now on follow it.
     fn all(&self) -> Arc<str> {
-        let told = locked(&self.viewers.told);
-        let all = told.story.snapshot().into();
+        let state = locked(&self.viewers.state);
+        let all = state.story.snapshot().into();
         locked(&self.queue.waiting).needs_all = false;
         all
     }
@@ -265,7 +265,7 @@ mod tests {
         let viewers = Arc::new(Viewers::new(Counts(0)));
         drop(viewers.join());
         (0..5).for_each(|_| count(&viewers, 1));
-        assert!(locked(&viewers.told).queues.is_empty());
+        assert!(locked(&viewers.state).queues.is_empty());
         viewers.change(|_, is_seen| {
             assert!(!is_seen, "nothing is drawn for nobody");
             None

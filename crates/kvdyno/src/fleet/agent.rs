@@ -12,7 +12,7 @@ use super::agent_store::AgentStore;
 use super::beginning::BeginOrder;
 use super::clocks::ClocksShown;
 use super::identity::who_am_i;
-use super::messages::{AgentOrder, Hello, Told};
+use super::messages::{AgentOrder, AgentReport, Hello};
 use super::token::{TOKEN_VARIABLE, Token};
 use super::under_way::UnderWay;
 use super::wire::{LAST, LineEnd, Sending, carry, reach};
@@ -61,7 +61,7 @@ fn be_agent(
     name: Option<String>,
     under_way: Arc<UnderWay>,
 ) -> Result<Exit, Failure> {
-    let token = Token::told()?.ok_or_else(|| {
+    let token = Token::from_environment()?.ok_or_else(|| {
         Failure::usage(format!(
             "{TOKEN_VARIABLE} is not set: start agents with the line that the conductor prints"
         ))
@@ -69,22 +69,22 @@ fn be_agent(
     let (sending, tasks, begins) = join(conductor, &token, patience, &under_way)?;
     let me = who_am_i()?;
     let machine = name.unwrap_or_else(|| me.machine.clone());
-    sending.send(&Told::Hello(Hello { machine, ..me }));
-    let mut carried: Option<AgentStore> = None;
+    sending.send(&AgentReport::Hello(Hello { machine, ..me }));
+    let mut store: Option<AgentStore> = None;
     for task in tasks {
         match task {
             Task::Do(AgentOrder::Open(opening)) => {
                 // Its connections and its ledger go before those of the next come.
-                drop(carried.take());
+                drop(store.take());
                 match AgentStore::open(*opening, &under_way) {
                     Ok((opened, plan_hash)) => {
-                        carried = Some(opened);
-                        sending.send(&Told::Opened { plan_hash });
+                        store = Some(opened);
+                        sending.send(&AgentReport::Opened { plan_hash });
                     }
-                    Err(why) => sending.send(&Told::Failed(why.to_string())),
+                    Err(why) => sending.send(&AgentReport::Failed(why.to_string())),
                 }
             }
-            Task::Do(AgentOrder::Close) => drop(carried.take()),
+            Task::Do(AgentOrder::Close) => drop(store.take()),
             Task::Do(AgentOrder::End) => return Ok(Exit::Done),
             Task::Do(AgentOrder::Refused(why)) => {
                 return Err(Failure::unavailable(format!(
@@ -92,8 +92,8 @@ fn be_agent(
                 )));
             }
             Task::Do(order) => {
-                if let Some(carried) = &mut carried {
-                    carried.carry_out(order, &sending, &begins, &under_way);
+                if let Some(store) = &mut store {
+                    store.carry_out(order, &sending, &begins, &under_way);
                 }
             }
             Task::Over(Ok(why)) => {
@@ -127,7 +127,7 @@ fn join(
     let (begin_sink, begins) = channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::internal)?;
-    let hearing = Hearing {
+    let listener = OrderListener {
         sending: sending.clone(),
         tasks: task_sink.clone(),
         begins: begin_sink,
@@ -135,10 +135,10 @@ fn join(
     };
     let (conductor, under_way) = (conductor.to_owned(), Arc::clone(under_way));
     let thread = std::thread::Builder::new().name("conductor".to_owned());
-    let carried = thread.spawn(move || {
+    let thread_started = thread.spawn(move || {
         let end = runtime.block_on(async {
             let until = Instant::now() + patience;
-            let mut told = false;
+            let mut is_reported = false;
             let stream = loop {
                 match reach(&conductor, Arc::clone(&config)).await {
                     Ok(stream) => break stream,
@@ -146,7 +146,7 @@ fn join(
                         return Err(explained(&error));
                     }
                     Err(error) => {
-                        if !std::mem::replace(&mut told, true) {
+                        if !std::mem::replace(&mut is_reported, true) {
                             let seconds = patience.as_secs();
                             warn_user!(
                                 "kvdyno: cannot reach {conductor} yet ({error}); trying again for {seconds} s"
@@ -157,16 +157,16 @@ fn join(
                 }
             };
             under_way.join();
-            Ok(carry(stream, outgoing, |order| hearing.hear(order)).await)
+            Ok(carry(stream, outgoing, |order| listener.on_order(order)).await)
         });
         let _ = task_sink.send(Task::Over(end));
-        drop(hearing);
+        drop(listener);
         under_way.drop_everything();
         std::thread::sleep(LAST);
         // A driver that does not come back must not keep this process.
         std::process::exit(Exit::Unavailable as i32);
     });
-    carried.map_err(Failure::internal)?;
+    thread_started.map_err(Failure::internal)?;
     Ok((sending, tasks, begins))
 }
 
@@ -186,18 +186,18 @@ fn explained(error: &std::io::Error) -> String {
 }
 
 /// Listener to the conductor's orders.
-struct Hearing {
+struct OrderListener {
     sending: Sending,
     tasks: Sender<Task>,
     begins: Sender<(u32, BeginOrder)>,
     under_way: Arc<UnderWay>,
 }
 
-impl Hearing {
-    fn hear(&self, order: AgentOrder) {
+impl OrderListener {
+    fn on_order(&self, order: AgentOrder) {
         match order {
             AgentOrder::Clock { number } => {
-                self.sending.send(&Told::Clock { number, shown: ClocksShown::now() });
+                self.sending.send(&AgentReport::Clock { number, shown: ClocksShown::now() });
             }
             AgentOrder::StartAt { number, at } => self.of_begin(number, BeginOrder::At(at)),
             AgentOrder::Begin { number } => self.of_begin(number, BeginOrder::Agreed),
@@ -210,12 +210,12 @@ impl Hearing {
                 self.under_way.with_dealing(number, |dealing| dealing.give(deal));
             }
             AgentOrder::Base { number, owner, runs } => {
-                self.under_way.with_floors(number, |floors| floors.hear_base(owner, runs))
+                self.under_way.with_floors(number, |floors| floors.on_base(owner, runs))
             }
-            AgentOrder::Floors { number, told, off } => {
+            AgentOrder::Floors { number, acks, off } => {
                 self.under_way.with_floors(number, |floors| {
-                    for (owner, told) in told {
-                        floors.hear(owner, told, off, now());
+                    for (owner, acks) in acks {
+                        floors.on_acks(owner, acks, off, now());
                     }
                 });
             }

@@ -17,7 +17,7 @@ use super::beginning::{BeginOrder, wait_to_begin};
 use super::floor_talk::{FloorTalk, talking};
 use super::identity::hash;
 use super::machine_use::MachineWatch;
-use super::messages::{AgentOrder, Opening, Preparing, Told};
+use super::messages::{AgentOrder, AgentReport, Opening, Preparing};
 use super::under_way::UnderWay;
 use super::wire::Sending;
 use crate::account::Unclear;
@@ -113,26 +113,26 @@ impl AgentStore {
         match order {
             AgentOrder::Prepare(preparing) => {
                 let number = preparing.number;
-                let telling = Telling { number, sending, begins };
-                match self.load(*preparing, telling, under_way) {
+                let observer = ConductorObserver { number, sending, begins };
+                match self.load(*preparing, observer, under_way) {
                     Ok(loaded) => sending.send(&loaded),
                     Err(LoadError::CalledOff) => {}
                     Err(error) => {
-                        sending.send(&Told::Unready { number, why: error.to_string() });
+                        sending.send(&AgentReport::Unready { number, why: error.to_string() });
                     }
                 }
                 under_way.set(None);
             }
             AgentOrder::ReadAgain => {
                 let again = self.read_again();
-                sending.send(&Told::LookedAgain(Box::new(again)));
+                sending.send(&AgentReport::LookedAgain(Box::new(again)));
             }
             AgentOrder::CountUnclear { records } => {
                 let LoadOptions { part, ownership, .. } = &self.context.options;
                 let ledger = self.context.ledger.as_ref();
                 let count =
                     ledger.map(|ledger| Unclear::count(ledger, (*part, ownership), records));
-                sending.send(&Told::Unclear(count.unwrap_or_default()));
+                sending.send(&AgentReport::Unclear(count.unwrap_or_default()));
             }
             AgentOrder::TakeOver { lost } => {
                 let ownership = &mut self.context.options.ownership;
@@ -146,9 +146,9 @@ impl AgentStore {
     fn load(
         &mut self,
         preparing: Preparing,
-        mut telling: Telling<'_>,
+        mut observer: ConductorObserver<'_>,
         under_way: &UnderWay,
-    ) -> Result<Told, LoadError> {
+    ) -> Result<AgentReport, LoadError> {
         let Preparing { number, phase, reads_back, deals } = preparing;
         let (mut store, mut context) = (Arc::clone(&self.store), self.context.clone());
         if reads_back {
@@ -159,8 +159,8 @@ impl AgentStore {
         let floors = deals.then(|| self.floors(&context, &phase)).flatten().map(Arc::new);
         let mut job = Job::new(phase.clone(), context)?;
         if deals {
-            let line = telling.sending.clone();
-            let ask = move |claim| line.send(&Told::Claim { number, claim });
+            let line = observer.sending.clone();
+            let ask = move |claim| line.send(&AgentReport::Claim { number, claim });
             job = job.of_dealing(Arc::new(Dealing::new(number, floors.clone(), ask)));
         }
         let job = Arc::new(job);
@@ -169,25 +169,25 @@ impl AgentStore {
             let words = if self.context.fields_apart { self.context.dataset.fields } else { 1 };
             let own = self.context.options.ownership.slots(self.most_records);
             let runs = FloorRuns::of(ledger, own.saturating_mul(words.into()));
-            telling.sending.send(&Told::Base { number, runs });
+            observer.sending.send(&AgentReport::Base { number, runs });
         }
-        let line = telling.sending.clone();
-        let watching = MachineWatch::start(move |used| line.send(&Told::Used(used)));
+        let line = observer.sending.clone();
+        let watching = MachineWatch::start(move |used| line.send(&AgentReport::Used(used)));
         let ownership = &self.context.options.ownership;
         let talk = floors.as_ref().map(|floors| FloorTalk {
             number,
             floors,
             ownership,
-            sending: telling.sending,
+            sending: observer.sending,
         });
-        let measure = talking(talk, || store.load(&job, &mut telling))?;
+        let measure = talking(talk, || store.load(&job, &mut observer))?;
         let machine = watching.stop();
         let (issued, stopped) = (measure.issued.clone(), measure.stopped);
         self.ran.push(Ran { plan: phase, issued, stopped });
         let (stalls, records) = (measure.stalls.clone(), measure.records);
         let passing = job.time_of_passing(&measure.issued);
         self.loaded = Some(Loaded { store, job, measure });
-        Ok(Told::Loaded { stalls, machine, records, passing })
+        Ok(AgentReport::Loaded { stalls, machine, records, passing })
     }
 
     /// Reads again what was not answered or looked wrong in the phase loaded last; returns an empty result if none was.
@@ -235,27 +235,27 @@ fn deletes(plan: &Plan) -> bool {
 }
 
 /// Observer that hands to the conductor what the workers report.
-struct Telling<'a> {
+struct ConductorObserver<'a> {
     /// Number of the phase.
     number: u32,
     sending: &'a Sending,
     begins: &'a Receiver<(u32, BeginOrder)>,
 }
 
-impl Observer for Telling<'_> {
+impl Observer for ConductorObserver<'_> {
     fn ready(&mut self, workers: usize) -> Begin {
-        self.sending.send(&Told::Ready { number: self.number, workers });
+        self.sending.send(&AgentReport::Ready { number: self.number, workers });
         wait_to_begin(self.number, self.begins, |at| {
-            self.sending.send(&Told::WillBegin { number: self.number, at });
+            self.sending.send(&AgentReport::WillBegin { number: self.number, at });
         })
     }
 
     fn batch(&mut self, batch: &Batch) {
-        self.sending.send(&Told::Batch(Box::new(batch.clone())));
+        self.sending.send(&AgentReport::Batch(Box::new(batch.clone())));
     }
 
     fn ended(&mut self, report: &WorkerReport) {
-        self.sending.send(&Told::Ended(Box::new(report.clone())));
+        self.sending.send(&AgentReport::Ended(Box::new(report.clone())));
     }
 
     fn interval(&mut self, _: &Interval) {}

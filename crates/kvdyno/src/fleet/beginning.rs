@@ -11,7 +11,7 @@ use kvdyno_core::measure::{Nanos, now};
 
 use super::gathering::Fleet;
 use super::member::Member;
-use super::messages::{AgentOrder, Told};
+use super::messages::{AgentOrder, AgentReport};
 use super::phase::CONNECTING;
 
 /// Time from the order to the begin, beside what the connections take.
@@ -117,14 +117,14 @@ impl Fleet {
             if left.is_zero() {
                 return Ok(Some(silent.who()));
             }
-            let heard = self.hear(left, interrupt, |from, told| match told {
-                Told::WillBegin { number: of, at } if of == number && at == ats[from] => {
+            let received = self.receive(left, interrupt, |from, report| match report {
+                AgentReport::WillBegin { number: of, at } if of == number && at == ats[from] => {
                     Ok(Some(from))
                 }
-                Told::Unready { number: of, why } if of == number => Err(why),
+                AgentReport::Unready { number: of, why } if of == number => Err(why),
                 _ => Ok(None),
             })?;
-            heard.iter().for_each(|from| confirmed[*from] = true);
+            received.iter().for_each(|from| confirmed[*from] = true);
         }
         match self.members.iter().any(Member::is_there) {
             true => Ok(None),
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn an_order_that_is_heard_too_late_is_not_confirmed_and_a_later_one_is_taken() {
         let (sink, begins) = channel();
-        let (confirmed, told) = channel();
+        let (confirmed, confirmations) = channel();
         let begun = now();
         let at = [begun + 5_000_000, begun + SECOND / 10, begun + SECOND / 5];
         sink.send((6, BeginOrder::At(at[1]))).unwrap();
@@ -161,7 +161,7 @@ mod tests {
         sink.send((7, BeginOrder::Agreed)).unwrap();
         let begin = wait_to_begin(7, &begins, |at| confirmed.send(at).unwrap());
         assert!(matches!(begin, Begin::At(agreed) if agreed == at[2]));
-        assert_eq!(told.try_iter().collect::<Vec<_>>(), at[1..]);
+        assert_eq!(confirmations.try_iter().collect::<Vec<_>>(), at[1..]);
         sink.send((8, BeginOrder::Never)).unwrap();
         assert!(matches!(wait_to_begin(8, &begins, |_| {}), Begin::Never));
         sink.send((9, BeginOrder::At(now() + SECOND))).unwrap();
@@ -175,14 +175,14 @@ mod tests {
         let (sink, begins) = channel();
         let at = now() + SECOND / 10;
         sink.send((1, BeginOrder::At(at))).unwrap();
-        let hears = std::thread::spawn(move || {
+        let agent = std::thread::spawn(move || {
             sleep(Duration::from_millis(300));
             sink.send((1, BeginOrder::Agreed)).unwrap();
         });
         let begin = wait_to_begin(1, &begins, |_| {});
         assert!(now() > at + SECOND / 10, "it waited");
         assert!(matches!(begin, Begin::At(agreed) if agreed == at));
-        hears.join().unwrap();
+        agent.join().unwrap();
     }
 
     /// Runs an agent that hears every order, the first one `late`. Returns the moment at which it would begin.
@@ -192,7 +192,7 @@ mod tests {
         news: Sender<(usize, AgentNews)>,
     ) -> Begin {
         let (sink, begins) = channel();
-        let hears = std::thread::spawn(move || {
+        let agents = std::thread::spawn(move || {
             let mut late = Some(late);
             while let Some(order) = orders.blocking_recv() {
                 late.take().into_iter().for_each(sleep);
@@ -206,9 +206,9 @@ mod tests {
             }
         });
         let begin = wait_to_begin(1, &begins, |at| {
-            news.send((number, AgentNews::Says(Told::WillBegin { number: 1, at }))).unwrap();
+            news.send((number, AgentNews::Says(AgentReport::WillBegin { number: 1, at }))).unwrap();
         });
-        drop(hears);
+        drop(agents);
         begin
     }
 

@@ -34,13 +34,13 @@ impl ClockOffset {
     /// Offset of which nothing is known.
     pub const UNKNOWN: ClockOffset = ClockOffset { offset: 0, uncertainty: Nanos::MAX };
 
-    /// Learns from one question: it was sent at `asked` by this clock, answered at `told` by the other, and the
-    /// answer was here at `heard`. Keeps what was known before if that is more certain.
-    pub fn learn(&mut self, asked: Nanos, told: Nanos, heard: Nanos) {
-        let uncertainty = heard.saturating_sub(asked).div_ceil(2);
+    /// Learns from one question: it was sent at `sent` by this clock, answered at `shown` by the other, and the
+    /// answer was here at `received`. Keeps what was known before if that is more certain.
+    pub fn learn(&mut self, sent: Nanos, shown: Nanos, received: Nanos) {
+        let uncertainty = received.saturating_sub(sent).div_ceil(2);
         if uncertainty < self.uncertainty {
-            let middle = asked + heard.saturating_sub(asked) / 2;
-            *self = ClockOffset { offset: told.wrapping_sub(middle) as i64, uncertainty };
+            let middle = sent + received.saturating_sub(sent) / 2;
+            *self = ClockOffset { offset: shown.wrapping_sub(middle) as i64, uncertainty };
         }
     }
 
@@ -78,9 +78,9 @@ impl Offsets {
         Offsets { own: ClockOffset::UNKNOWN, system: ClockOffset::UNKNOWN };
 
     /// Learns from one question about both clocks: see [`ClockOffset::learn`].
-    pub fn learn(&mut self, asked: ClocksShown, told: ClocksShown, heard: ClocksShown) {
-        self.own.learn(asked.own, told.own, heard.own);
-        self.system.learn(asked.system, told.system, heard.system);
+    pub fn learn(&mut self, sent: ClocksShown, shown: ClocksShown, received: ClocksShown) {
+        self.own.learn(sent.own, shown.own, received.own);
+        self.system.learn(sent.system, shown.system, received.system);
     }
 
     /// Returns the largest distance, ns, of either clock from the offset known here, until `later` was known. If
@@ -103,9 +103,9 @@ mod tests {
             let ways =
                 [(90_000, 90_000), (20_000_000, 50_000), (60_000, 20_000_000), (400, 70_000)];
             for (number, (there, back)) in (0_u64..).zip(ways) {
-                let asked = 1_000_000_000 + number * 50_000_000;
-                let told = (asked + there).saturating_add_signed(true_offset);
-                clock.learn(asked, told, asked + there + back);
+                let sent = 1_000_000_000 + number * 50_000_000;
+                let shown = (sent + there).saturating_add_signed(true_offset);
+                clock.learn(sent, shown, sent + there + back);
                 let error = (clock.offset - true_offset).unsigned_abs();
                 assert!(error <= clock.uncertainty, "{clock:?}, truly {true_offset}");
             }

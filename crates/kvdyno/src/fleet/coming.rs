@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use super::member::Member;
 
 /// Most agents of which each is told when it comes.
-const EACH_TOLD: u32 = 16;
+const MOST_ONE_BY_ONE: u32 = 16;
 /// Time between two lines about many.
-const MANY_TOLD: Duration = Duration::from_secs(10);
+const MANY_EVERY: Duration = Duration::from_secs(10);
 /// Time without a line after which there is one.
 const REMINDER: Duration = Duration::from_secs(60);
 
@@ -18,26 +18,26 @@ pub struct Coming {
     /// Names of the machines that are to send one each, where they are known.
     expected: Vec<String>,
     here: BTreeMap<usize, Member>,
-    told: Instant,
+    printed_at: Instant,
 }
 
 impl Coming {
     /// Nobody has come yet.
     pub fn new(of: u32, expected: Vec<String>) -> Coming {
-        Coming { of, expected, here: BTreeMap::new(), told: Instant::now() }
+        Coming { of, expected, here: BTreeMap::new(), printed_at: Instant::now() }
     }
 
     /// An agent has come. Returns a line about it, if one is to be told.
     pub fn come(&mut self, number: usize, member: Member) -> Option<String> {
         let who = member.who();
         self.here.insert(number, member);
-        if self.of <= EACH_TOLD {
-            self.told = Instant::now();
+        if self.of <= MOST_ONE_BY_ONE {
+            self.printed_at = Instant::now();
             return Some(format!("{who} has come: {}", self.count()));
         }
-        let tells = self.told.elapsed() >= MANY_TOLD || self.are_all();
-        tells.then(|| {
-            self.told = Instant::now();
+        let is_due = self.printed_at.elapsed() >= MANY_EVERY || self.are_all();
+        is_due.then(|| {
+            self.printed_at = Instant::now();
             format!("{} agents have come", self.count())
         })
     }
@@ -45,7 +45,7 @@ impl Coming {
     /// An agent has left. Returns a line about it.
     pub fn leave(&mut self, number: usize, why: &str) -> Option<String> {
         let gone = self.here.remove(&number)?;
-        self.told = Instant::now();
+        self.printed_at = Instant::now();
         Some(format!(
             "{} has left: {why}; another may take its place: {}",
             gone.who(),
@@ -55,8 +55,8 @@ impl Coming {
 
     /// Returns a line about who is waited for, where nothing was told for a while.
     pub fn reminder(&mut self) -> Option<String> {
-        (self.told.elapsed() >= REMINDER).then(|| {
-            self.told = Instant::now();
+        (self.printed_at.elapsed() >= REMINDER).then(|| {
+            self.printed_at = Instant::now();
             format!("still waiting: {}", self.text())
         })
     }
@@ -115,8 +115,8 @@ mod tests {
         let expected = ["a", "b", "c"].map(str::to_owned).to_vec();
         let mut coming = Coming::new(3, expected);
         assert_eq!(coming.text(), "0 of 3 agents have come; missing: a, b, c");
-        let told = coming.come(0, member(0, "b")).unwrap();
-        assert_eq!(told, "agent-1 (b, process 7) has come: 1 of 3");
+        let line = coming.come(0, member(0, "b")).unwrap();
+        assert_eq!(line, "agent-1 (b, process 7) has come: 1 of 3");
         coming.come(1, member(1, "a")).unwrap();
         let left = coming.leave(0, "its connection was closed").unwrap();
         assert!(left.starts_with("agent-1 (b, process 7) has left: its connection"), "{left}");

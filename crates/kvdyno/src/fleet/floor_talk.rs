@@ -9,7 +9,7 @@ use kvdyno_core::verify::{Acks, FloorRuns, Floors};
 use kvdyno_core::workload::Ownership;
 
 use super::gathering::Fleet;
-use super::messages::{AgentOrder, Told};
+use super::messages::{AgentOrder, AgentReport};
 use super::wire::Sending;
 
 /// Time between two messages of an agent.
@@ -28,15 +28,15 @@ pub struct FloorTalk<'a> {
 }
 
 impl FloorTalk<'_> {
-    fn tell(&self, over: bool) {
-        let told = self.floors.tell(now(), over);
-        self.sending.send(&Told::Floors { number: self.number, told });
+    fn publish(&self, over: bool) {
+        let acks = self.floors.take_acks(now(), over);
+        self.sending.send(&AgentReport::Floors { number: self.number, acks });
     }
 
     fn go_on(&self, over: &AtomicBool) {
         while !over.load(Ordering::Relaxed) {
             std::thread::park_timeout(EVERY);
-            self.tell(false);
+            self.publish(false);
             self.floors.judge(self.ownership, now(), false);
         }
     }
@@ -52,7 +52,7 @@ pub fn talking<T>(talk: Option<FloorTalk<'_>>, load: impl FnOnce() -> T) -> T {
         over.store(true, Ordering::Relaxed);
         talker.thread().unpark();
         let _ = talker.join();
-        talk.tell(true);
+        talk.publish(true);
         loaded
     })
 }
@@ -74,12 +74,12 @@ impl Fleet {
         let off = uncertain.max().unwrap_or(0).saturating_mul(2);
         for (of, member) in there {
             let others = gathered.iter().filter(|(from, _)| *from != of);
-            let told = others.filter_map(|(from, acks)| {
+            let acks = others.filter_map(|(from, acks)| {
                 let clock = member.clock.own;
                 Some((owner_of(*from)?, acks.clone().moved(|at| clock.there(at))))
             });
-            let told = told.collect();
-            member.order(&AgentOrder::Floors { number, told, off });
+            let acks = acks.collect();
+            member.order(&AgentOrder::Floors { number, acks, off });
         }
     }
 }
@@ -99,7 +99,7 @@ impl GatheredFloors {
     }
 
     /// Takes what an agent tells that was acknowledged to it in the phase `number`.
-    pub fn hear(&mut self, fleet: &Fleet, number: u32, from: usize, told: Acks) {
+    pub fn on_acks(&mut self, fleet: &Fleet, number: u32, from: usize, acks: Acks) {
         if number != self.number {
             return;
         }
@@ -107,7 +107,7 @@ impl GatheredFloors {
             self.since = Instant::now();
         }
         let moved = fleet.members[from].phase.moved;
-        self.acks.push((from, told.moved(|at| moved.time(at))));
+        self.acks.push((from, acks.moved(|at| moved.time(at))));
         let there = fleet.members.iter().filter(|member| member.is_there()).count();
         if self.acks.len() >= there {
             self.hand_on(fleet);

@@ -26,7 +26,7 @@ use super::identity::who_am_i;
 use super::latest_use::LatestUse;
 use super::loss::OnAgentLost;
 use super::member::Member;
-use super::messages::{AgentOrder, FORMAT, Hello, Opening, Told};
+use super::messages::{AgentOrder, AgentReport, FORMAT, Hello, Opening};
 use super::reads::ReadsFrom;
 use super::refusals::Refusals;
 use super::token::{TOKEN_VARIABLE, Token};
@@ -43,7 +43,7 @@ pub enum AgentNews {
     /// It has joined, and is one of those that carry the load.
     Joined(Hello, Sending),
     /// It sent a message.
-    Says(Told),
+    Says(AgentReport),
     /// Nothing more will be heard of it; the text says why.
     Gone(String),
 }
@@ -62,7 +62,7 @@ pub struct Fleet {
     pub prepared: u32,
     /// Records that the agents read.
     pub reads: ReadsFrom,
-    /// Fate of the run if an agent is lost.
+    /// Course of the run if an agent is lost.
     pub on_lost: OnAgentLost,
     /// Opening of the store that they load, as it goes to each agent but for its share.
     pub opening: Option<Opening>,
@@ -172,7 +172,7 @@ impl Fleet {
     }
 
     /// Prints the line to type on each machine. A token that the user gave is not repeated.
-    pub fn tell_how_to_join(&self, listen: &str, made: Option<&Token>) {
+    pub fn print_how_to_join(&self, listen: &str, made: Option<&Token>) {
         let port = self.address.rsplit(':').next().unwrap_or_default();
         let host = listen.rsplit_once(':').map_or(listen, |(host, _)| host);
         let host = match host {
@@ -201,7 +201,7 @@ impl Fleet {
     ) -> Result<(), Failure> {
         let begun = Instant::now();
         // Agents that this process starts itself need no line to the user: they are there at once.
-        let tell = |line: Option<String>| {
+        let show = |line: Option<String>| {
             if let Some(line) = line.filter(|_| expected.is_some()) {
                 warn_user!("kvdyno: {line}");
             }
@@ -213,10 +213,10 @@ impl Fleet {
                     let name = format!("agent-{}", number + 1);
                     let member = Member::new(name.clone(), hello, sending);
                     member.order(&AgentOrder::Taken { name });
-                    tell(coming.come(number, member));
+                    show(coming.come(number, member));
                 }
-                Ok((number, AgentNews::Gone(why))) => tell(coming.leave(number, &why)),
-                Ok(_) | Err(RecvTimeoutError::Timeout) => tell(coming.reminder()),
+                Ok((number, AgentNews::Gone(why))) => show(coming.leave(number, &why)),
+                Ok(_) | Err(RecvTimeoutError::Timeout) => show(coming.reminder()),
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::internal(
                         "nobody listens for agents any more; start the run anew",
@@ -224,7 +224,7 @@ impl Fleet {
                 }
             }
             if interrupt.is_raised() {
-                tell(Some(coming.text()));
+                show(Some(coming.text()));
                 return Err(Failure::interrupted());
             }
             if let Some(patience) = patience.filter(|patience| begun.elapsed() >= *patience) {
@@ -362,9 +362,9 @@ impl Door {
         };
         let (sending, outgoing) = Sending::new();
         let (mut sending, mut number) = (Some(sending), None);
-        let end = carry(stream, outgoing, |told: Told| match (number, told) {
-            (Some(number), told) => self.tell(number, AgentNews::Says(told)),
-            (None, Told::Hello(hello)) => {
+        let end = carry(stream, outgoing, |report: AgentReport| match (number, report) {
+            (Some(number), report) => self.send(number, AgentNews::Says(report)),
+            (None, AgentReport::Hello(hello)) => {
                 // A refused agent has no sender left: its line is closed.
                 let Some(sending) = sending.take() else { return };
                 let here = taken.borrow().len();
@@ -382,7 +382,7 @@ impl Door {
                         let free = (0..).find(|number| !taken.contains(number)).unwrap_or(here);
                         taken.insert(free);
                         number = Some(free);
-                        self.tell(free, AgentNews::Joined(hello, sending));
+                        self.send(free, AgentNews::Joined(hello, sending));
                     }
                 }
             }
@@ -393,13 +393,13 @@ impl Door {
             if self.gathering.load(Ordering::Relaxed) {
                 taken.borrow_mut().remove(&number);
             }
-            self.tell(number, AgentNews::Gone(end.to_string()));
+            self.send(number, AgentNews::Gone(end.to_string()));
         }
     }
 
-    fn tell(&self, number: usize, heard: AgentNews) {
+    fn send(&self, number: usize, news: AgentNews) {
         // The receiver may be gone once the run is over.
-        let _ = self.sink.send((number, heard));
+        let _ = self.sink.send((number, news));
     }
 
     /// Returns the reason why an agent is not taken, if there is one.
@@ -439,12 +439,12 @@ mod tests {
         let (gathering, refusals) = (Arc::default(), RefCell::default());
         let door = Door { config, me: me.clone(), count: 2, sink, gathering, refusals };
         assert_eq!(door.objection(&me, 1), None);
-        let told = |hello: Hello, taken| door.objection(&hello, taken).unwrap();
+        let objection = |hello: Hello, taken| door.objection(&hello, taken).unwrap();
         let older = Hello { version: "1.2.2".to_owned(), ..me.clone() };
-        assert_eq!(told(older, 0), "it is kvdyno 1.2.2, the conductor is 1.2.3");
+        assert_eq!(objection(older, 0), "it is kvdyno 1.2.2, the conductor is 1.2.3");
         let other = Hello { build: "abd".to_owned(), ..me.clone() };
-        assert_eq!(told(other, 0), "it is another build of kvdyno 1.2.3 than the conductor");
+        assert_eq!(objection(other, 0), "it is another build of kvdyno 1.2.3 than the conductor");
         assert!(door.objection(&Hello { format: FORMAT + 1, ..me.clone() }, 0).is_some());
-        assert_eq!(told(me, 2), "the run has its 2 agents");
+        assert_eq!(objection(me, 2), "the run has its 2 agents");
     }
 }

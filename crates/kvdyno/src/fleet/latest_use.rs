@@ -12,7 +12,7 @@ pub struct LatestUse(Arc<Mutex<BTreeMap<usize, ProcessUsed>>>);
 
 impl LatestUse {
     /// Enters what an agent, by its number, has told; `name` is the agent's name.
-    pub fn told(&self, number: usize, name: &str, used: ProcessUsed) {
+    pub fn enter(&self, number: usize, name: &str, used: ProcessUsed) {
         self.known().insert(number, ProcessUsed { process: name.to_owned(), ..used });
     }
 
@@ -40,13 +40,13 @@ mod tests {
         let latest = LatestUse::default();
         let used = |processors| ProcessUsed { processors, ..ProcessUsed::default() };
         let copy = latest.clone();
-        copy.told(1, "agent-2", used(0.25));
-        copy.told(0, "agent-1", used(0.5));
-        copy.told(0, "agent-1", used(0.75));
-        let told = || latest.all().into_iter().map(|one| (one.process, one.processors));
+        copy.enter(1, "agent-2", used(0.25));
+        copy.enter(0, "agent-1", used(0.5));
+        copy.enter(0, "agent-1", used(0.75));
+        let uses = || latest.all().into_iter().map(|one| (one.process, one.processors));
         let all = [("agent-1".to_owned(), 0.75), ("agent-2".to_owned(), 0.25)];
-        assert_eq!(told().collect::<Vec<_>>(), all);
+        assert_eq!(uses().collect::<Vec<_>>(), all);
         copy.forget(0);
-        assert_eq!(told().count(), 1);
+        assert_eq!(uses().count(), 1);
     }
 }

@@ -31,17 +31,17 @@ pub struct MachineWatch {
 }
 
 impl MachineWatch {
-    /// Starts to watch; `tell` gets what this process used in each second.
-    pub fn start(tell: impl Fn(ProcessUsed) + Send + 'static) -> MachineWatch {
+    /// Starts to watch; `report` gets what this process used in each second.
+    pub fn start(report: impl Fn(ProcessUsed) + Send + 'static) -> MachineWatch {
         let queued = Arc::new(AtomicU64::new(0));
         let most = Arc::clone(&queued);
         let look = move |before: &Sample, after: &Sample| {
             let _ = most.fetch_max(all_queued(), Ordering::Relaxed);
             let used = used(before, after, &[], 0);
             let own = used.map(|used| used.processes).into_iter().flatten();
-            own.filter(|process| process.process == OWN).for_each(&tell);
+            own.filter(|process| process.process == OWN).for_each(&report);
         };
-        MachineWatch { sampler: Sampler::start_telling(&[], Box::new(look)).ok(), queued }
+        MachineWatch { sampler: Sampler::start_publishing(&[], Box::new(look)).ok(), queued }
     }
 
     /// Ends the watch. Returns the use of the machine since its start.

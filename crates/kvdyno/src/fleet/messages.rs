@@ -85,7 +85,8 @@ pub enum AgentOrder {
         number: u32,
         /// For each agent, its number among those that own records, and its writes, by the clock of the agent that
         /// hears this.
-        told: Vec<(u32, Acks)>,
+        #[serde(rename = "told")]
+        acks: Vec<(u32, Acks)>,
         /// Largest further difference between the clocks of any two agents, ns.
         off: Nanos,
     },
@@ -154,7 +155,7 @@ pub struct Preparing {
 
 /// Message of an agent.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Told {
+pub enum AgentReport {
     /// Its first message: who it is.
     Hello(Hello),
     /// The store is reached.
@@ -211,7 +212,8 @@ pub enum Told {
         /// [`Preparing::number`].
         number: u32,
         /// The writes, by its own clock.
-        told: Acks,
+        #[serde(rename = "told")]
+        acks: Acks,
     },
     /// One worker's figures of an interval.
     Batch(Box<Batch>),

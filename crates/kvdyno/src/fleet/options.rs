@@ -92,7 +92,7 @@ pub fn refuse_engine_agents(config: &RunConfig, why: &Failure, interrupt: &Inter
         return;
     };
     let listen = config.listen.as_deref().unwrap_or(&listen);
-    let Ok(Some(token)) = Token::told() else { return };
+    let Ok(Some(token)) = Token::from_environment() else { return };
     // Where nobody can join there is nobody to be told.
     let Ok(mut fleet) = Fleet::listen(listen, others, &token) else { return };
     warn_user!("kvdyno: the run does not begin; the {others} processes of {engine} are told so");
@@ -107,9 +107,9 @@ impl FleetOptions {
     /// [`Failure`] if they do not make sense.
     pub fn read(config: &RunConfig) -> Result<Option<FleetOptions>, Failure> {
         let (Some(text), listen) = (&config.agents, &config.listen) else { return Ok(None) };
-        if let Some((engine, EngineRole::Conductor { others, listen: told })) = placed(config)? {
+        if let Some((engine, EngineRole::Conductor { others, listen: bound })) = placed(config)? {
             let itself = text == AUTO[1];
-            let listen = listen.clone().unwrap_or(told);
+            let listen = listen.clone().unwrap_or(bound);
             let count = others + u32::from(itself);
             return match count <= MOST {
                 true => Ok(Some(FleetOptions::Placed { count, listen, itself, engine })),
@@ -149,7 +149,7 @@ impl FleetOptions {
     /// # Errors
     /// A mistake of usage.
     pub fn check(&self) -> Result<(), Failure> {
-        Token::told()?;
+        Token::from_environment()?;
         match self {
             FleetOptions::Local(_) => Ok(()),
             FleetOptions::Joining { listen, .. }
@@ -195,7 +195,7 @@ fn described(file: &str, listen: Option<&str>) -> Result<FleetOptions, Failure> 
 ///
 /// # Errors
 /// [`Failure`] in one line.
-pub fn refuse(asked: &FleetOptions, reads: ReadsFrom, plan: &Plan) -> Result<(), Failure> {
+pub fn refuse(options: &FleetOptions, reads: ReadsFrom, plan: &Plan) -> Result<(), Failure> {
     let usage = |line: String| Err(Failure::usage(line));
     for phase in &plan.phases {
         if phase.groups.iter().any(|group| group.linearizability) {
@@ -205,10 +205,10 @@ pub fn refuse(asked: &FleetOptions, reads: ReadsFrom, plan: &Plan) -> Result<(),
                 phase.name
             ));
         }
-        check(phase, asked.count()).map_err(Failure::usage)?;
+        check(phase, options.count()).map_err(Failure::usage)?;
         // Where each draws its own operations it needs records of its own to write.
-        for index in (0..asked.count()).filter(|_| reads == ReadsFrom::Anywhere) {
-            let division = Division { reads, index, count: asked.count() };
+        for index in (0..options.count()).filter(|_| reads == ReadsFrom::Anywhere) {
+            let division = Division { reads, index, count: options.count() };
             for group in share_of(phase, division).groups {
                 Workload::new(&group, &plan.dataset, division.part()).map_err(Failure::usage)?;
             }
@@ -219,7 +219,7 @@ pub fn refuse(asked: &FleetOptions, reads: ReadsFrom, plan: &Plan) -> Result<(),
 
 /// Agents of a run: where they come from, and those that have joined.
 pub struct Fleets {
-    asked: FleetOptions,
+    options: FleetOptions,
     reads: ReadsFrom,
     on_lost: OnAgentLost,
     /// Agents that have joined, which stay for all stores and trials; `None` if each store starts its own.
@@ -243,31 +243,31 @@ impl Fleets {
     /// # Errors
     /// [`Failure`] if nobody can join, or the user does not want to wait.
     pub fn gather(
-        asked: FleetOptions,
+        options: FleetOptions,
         (reads, on_lost): (ReadsFrom, OnAgentLost),
         wait: Option<Duration>,
         interrupt: &Interrupt,
     ) -> Result<Fleets, Failure> {
         let patience = wait.unwrap_or(PATIENCE);
-        let joined = match &asked {
+        let joined = match &options {
             FleetOptions::Local(_) => None,
             FleetOptions::Joining { count, listen } => {
-                let told = Token::told()?;
-                let made = told.is_none();
-                let token = told.map_or_else(Token::made, Ok)?;
+                let given = Token::from_environment()?;
+                let made = given.is_none();
+                let token = given.map_or_else(Token::made, Ok)?;
                 let mut fleet = Fleet::listen(listen, *count, &token)?;
-                fleet.tell_how_to_join(listen, made.then_some(&token));
+                fleet.print_how_to_join(listen, made.then_some(&token));
                 fleet.wait_for_all(interrupt, wait, Some(Vec::new()))?;
                 Some(Arc::new(Mutex::new(fleet)))
             }
             FleetOptions::Described { machines, listen } => {
-                let token = Token::told()?.map_or_else(Token::made, Ok)?;
+                let token = Token::from_environment()?.map_or_else(Token::made, Ok)?;
                 let fleet = described::start(machines, listen, &token, interrupt, patience)?;
                 Some(Arc::new(Mutex::new(fleet)))
             }
             FleetOptions::Placed { count, listen, itself, engine } => {
                 // An engine's process without a token is refused before.
-                let token = Token::told()?.map_or_else(Token::made, Ok)?;
+                let token = Token::from_environment()?.map_or_else(Token::made, Ok)?;
                 let mut fleet = Fleet::listen(listen, *count, &token)?;
                 warn_user!(
                     "kvdyno: {engine} starts {count} agents; they join at {}",
@@ -280,12 +280,12 @@ impl Fleets {
                 Some(Arc::new(Mutex::new(fleet)))
             }
         };
-        Ok(Fleets { asked, reads, on_lost, joined })
+        Ok(Fleets { options, reads, on_lost, joined })
     }
 
     /// Returns the number of agents.
     pub fn count(&self) -> u32 {
-        self.asked.count()
+        self.options.count()
     }
 
     /// Returns which records the agents read.
@@ -293,7 +293,7 @@ impl Fleets {
         self.reads
     }
 
-    /// Returns the fate of the run if an agent is lost.
+    /// Returns the course of the run if an agent is lost.
     pub fn on_lost(&self) -> OnAgentLost {
         self.on_lost
     }
@@ -310,10 +310,10 @@ impl Fleets {
     /// # Errors
     /// [`Failure`] if they cannot be started.
     pub fn take(&self, interrupt: &Interrupt) -> Result<FleetInUse, Failure> {
-        match (&self.joined, &self.asked) {
+        match (&self.joined, &self.options) {
             (Some(joined), _) => Ok(FleetInUse(Arc::clone(joined))),
-            (None, asked) => {
-                let fleet = local::start(asked.count(), interrupt)?;
+            (None, options) => {
+                let fleet = local::start(options.count(), interrupt)?;
                 Ok(FleetInUse(Arc::new(Mutex::new(fleet))))
             }
         }

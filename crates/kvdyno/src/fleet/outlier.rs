@@ -46,7 +46,7 @@ pub struct Outlier {
     /// Figure in which it differs.
     pub figure: AgentFigure,
     /// Number of stretches in which it differs.
-    pub unlike: u64,
+    pub stretches_apart: u64,
     /// Number of stretches compared.
     pub stretches: u64,
     /// Its figure over the median agent's, in its median stretch.
@@ -55,7 +55,7 @@ pub struct Outlier {
 
 /// Returns the agent that differs most from the others, if one is an outlier. In an `open` phase each agent has to do
 /// what falls due; in a closed one each client does what it can.
-pub fn unlike(agents: &[ComparedAgent<'_>], open: bool) -> Option<Outlier> {
+pub fn find_outlier(agents: &[ComparedAgent<'_>], open: bool) -> Option<Outlier> {
     if agents.len() < AGENTS {
         return None;
     }
@@ -175,18 +175,21 @@ fn find(times: &[Vec<f64>], judged: &[bool]) -> Option<Outlier> {
     let fars: Vec<u64> = (0..judged.len()).map(far).collect();
     let all: u64 = fars.iter().sum();
     let found = (0..judged.len()).filter(|agent| judged[*agent]).filter_map(|agent| {
-        let unlike = fars[agent];
+        let stretches_apart = fars[agent];
         // Probability by which any other agent is far in a stretch.
         let others = (judged.len() as u64 - 1) * stretches;
-        let chance = (all - unlike + 1) as f64 / (others + 2) as f64;
-        let explained = at_least(unlike, stretches, chance) * judged.len() as f64 >= CHANCE;
-        let most = unlike as f64 >= MOST * stretches as f64;
+        let chance = (all - stretches_apart + 1) as f64 / (others + 2) as f64;
+        let explained =
+            at_least(stretches_apart, stretches, chance) * judged.len() as f64 >= CHANCE;
+        let most = stretches_apart as f64 >= MOST * stretches as f64;
         let times = median(times.iter().map(|row| row[agent]).collect());
         let figure = AgentFigure::P99;
-        (most && !explained).then_some(Outlier { agent, figure, unlike, stretches, times })
+        (most && !explained).then_some(Outlier { agent, figure, stretches_apart, stretches, times })
     });
     found.max_by(|a, b| {
-        (a.unlike, a.times).partial_cmp(&(b.unlike, b.times)).unwrap_or(Ordering::Equal)
+        (a.stretches_apart, a.times)
+            .partial_cmp(&(b.stretches_apart, b.times))
+            .unwrap_or(Ordering::Equal)
     })
 }
 

@@ -20,8 +20,8 @@ use super::floor_talk::GatheredFloors;
 use super::gathering::{AgentNews, Fleet};
 use super::loss::OnAgentLost;
 use super::member::{Member, late_begin, name_limit};
-use super::messages::{AgentOrder, Opening, Preparing, Told};
-use super::outlier::{ComparedAgent, Outlier, unlike};
+use super::messages::{AgentOrder, AgentReport, Opening, Preparing};
+use super::outlier::{ComparedAgent, Outlier, find_outlier};
 use super::reads::ReadsFrom;
 use super::share::{Division, check, share_of};
 use super::shares::{Displacement, displacement};
@@ -62,10 +62,10 @@ impl Fleet {
             let opening = Opening { part, ownership, ..opening };
             self.members[number].order(&AgentOrder::Open(Box::new(opening)));
         }
-        let opened = self.hear_all(CONNECTING, interrupt, |_, told| match told {
-            Told::Opened { plan_hash } if plan_hash == hash => Ok(Some(())),
-            Told::Opened { .. } => Err("it understands the plan differently".to_owned()),
-            Told::Failed(why) => Err(why),
+        let opened = self.receive_all(CONNECTING, interrupt, |_, report| match report {
+            AgentReport::Opened { plan_hash } if plan_hash == hash => Ok(Some(())),
+            AgentReport::Opened { .. } => Err("it understands the plan differently".to_owned()),
+            AgentReport::Failed(why) => Err(why),
             _ => Ok(None),
         });
         opened.map(|_| ()).map_err(|why| match self.lost().is_empty() {
@@ -169,13 +169,13 @@ impl Fleet {
             self.members[of].order(&AgentOrder::Prepare(Box::new(preparing)));
         }
         let mut bases = Vec::new();
-        let ready = self.hear_all(CONNECTING, interrupt, |from, told| match told {
-            Told::Base { number: of, runs } if of == number => {
+        let ready = self.receive_all(CONNECTING, interrupt, |from, report| match report {
+            AgentReport::Base { number: of, runs } if of == number => {
                 bases.push((from, runs));
                 Ok(None)
             }
-            Told::Ready { number: of, workers } if of == number => Ok(Some(workers)),
-            Told::Unready { number: of, why } if of == number => Err(why),
+            AgentReport::Ready { number: of, workers } if of == number => Ok(Some(workers)),
+            AgentReport::Unready { number: of, why } if of == number => Err(why),
             _ => Ok(None),
         });
         for (from, runs) in bases {
@@ -216,7 +216,7 @@ impl Fleet {
         observer: &mut dyn Observer,
     ) -> PhaseMeasure {
         let over = AtomicBool::new(false);
-        let (stalls, told) = channel();
+        let (stalls, received) = channel();
         let count = self.members.iter().filter(|member| member.is_there()).count();
         std::thread::scope(|scope| {
             // Nobody changes a rate before the team begins.
@@ -224,7 +224,7 @@ impl Fleet {
             let floors = GatheredFloors::new(self.prepared);
             let relay = Relay { voice, job, over: &over, stalls, planned, dealer, floors };
             scope.spawn(|| relay.go_on(self));
-            let measure = team.conduct(job, observer, || worst(&told, count));
+            let measure = team.conduct(job, observer, || worst(&received, count));
             over.store(true, Ordering::Relaxed);
             measure
         })
@@ -238,7 +238,7 @@ impl Fleet {
         let mut hurried = false;
         while waiting.contains(&true) {
             match self.inbox.recv_timeout(LOOK) {
-                Ok((number, AgentNews::Says(Told::LookedAgain(again)))) => {
+                Ok((number, AgentNews::Says(AgentReport::LookedAgain(again)))) => {
                     if std::mem::take(&mut waiting[number]) {
                         let (mut again, member) = (*again, &mut self.members[number]);
                         member.phase.moved.findings(&mut again.findings);
@@ -279,8 +279,8 @@ impl Fleet {
         self.goes_on = true;
         let order = AgentOrder::CountUnclear { records };
         self.members.iter().for_each(|member| member.order(&order));
-        let counted = self.hear_all(CONNECTING, interrupt, |_, told| match told {
-            Told::Unclear(unclear) => Ok(Some(unclear)),
+        let counted = self.receive_all(CONNECTING, interrupt, |_, report| match report {
+            AgentReport::Unclear(unclear) => Ok(Some(unclear)),
             _ => Ok(None),
         });
         let mut all = Unclear::default();
@@ -299,15 +299,15 @@ impl Fleet {
     }
 
     /// Returns the reason that names an outlier among the agents of the phase that was measured last, if there is one.
-    pub fn unlike(&self, phase: &PhasePlan) -> Option<Reason> {
+    pub fn outlier(&self, phase: &PhasePlan) -> Option<Reason> {
         let open = phase.groups.iter().any(|group| group.arrival.is_open());
         let members: Vec<&Member> = self.carriers().collect();
         let compared = members.iter().map(|member| ComparedAgent {
             course: &member.phase.course,
             clients: member.clients(),
         });
-        let found = unlike(&compared.collect::<Vec<_>>(), open)?;
-        let Outlier { agent, figure, unlike, stretches: intervals, times } = found;
+        let found = find_outlier(&compared.collect::<Vec<_>>(), open)?;
+        let Outlier { agent, figure, stretches_apart: unlike, stretches: intervals, times } = found;
         let agent = members[agent].called();
         Some(Reason::AgentOutlier { agent, figure, unlike, intervals, times })
     }
@@ -334,23 +334,25 @@ impl Fleet {
     }
 
     /// Waits until every agent that is there has sent a message that `take` accepts. Returns what `take` made of each.
-    fn hear_all<T>(
+    fn receive_all<T>(
         &mut self,
         patience: Duration,
         interrupt: &Interrupt,
-        mut take: impl FnMut(usize, Told) -> Result<Option<T>, String>,
+        mut take: impl FnMut(usize, AgentReport) -> Result<Option<T>, String>,
     ) -> Result<Vec<Option<T>>, String> {
         let mut all: Vec<Option<T>> = self.members.iter().map(|_| None).collect();
         let until = Instant::now() + patience;
         let waits = |all: &[Option<T>], members: &[Member]| {
-            all.iter().zip(members).position(|(told, member)| told.is_none() && member.is_there())
+            all.iter()
+                .zip(members)
+                .position(|(report, member)| report.is_none() && member.is_there())
         };
         while let Some(silent) = waits(&all, &self.members) {
             let left = until.saturating_duration_since(Instant::now());
-            let heard = self.hear(left, interrupt, |from, told| {
-                take(from, told).map(|taken| taken.map(|taken| (from, taken)))
+            let received = self.receive(left, interrupt, |from, report| {
+                take(from, report).map(|taken| taken.map(|taken| (from, taken)))
             })?;
-            match heard {
+            match received {
                 Some((from, taken)) => all[from] = Some(taken),
                 // An agent was lost, maybe this one.
                 None if Instant::now() < until => {}
@@ -368,11 +370,11 @@ impl Fleet {
 
     /// Waits until an agent has sent a message that `take` accepts; `None` if none has in time, or if one was lost
     /// and the others go on without it.
-    pub(super) fn hear<T>(
+    pub(super) fn receive<T>(
         &mut self,
         patience: Duration,
         interrupt: &Interrupt,
-        mut take: impl FnMut(usize, Told) -> Result<Option<T>, String>,
+        mut take: impl FnMut(usize, AgentReport) -> Result<Option<T>, String>,
     ) -> Result<Option<T>, String> {
         if let Some(lost) = self.first_unresolved().filter(|_| !self.goes_on) {
             return Err(lost);
@@ -381,9 +383,9 @@ impl Fleet {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.inbox.recv_timeout(left.min(10 * LOOK)) {
-                Ok((number, AgentNews::Says(told))) => {
+                Ok((number, AgentNews::Says(report))) => {
                     let who = || self.members[number].who();
-                    let taken = take(number, told).map_err(|why| format!("{}: {why}", who()))?;
+                    let taken = take(number, report).map_err(|why| format!("{}: {why}", who()))?;
                     if taken.is_some() {
                         return Ok(taken);
                     }
@@ -437,19 +439,19 @@ impl Relay<'_> {
         let mut handed_on = self.planned.clone();
         loop {
             match fleet.inbox.recv_timeout(LOOK) {
-                Ok((number, AgentNews::Says(Told::Used(used)))) => {
-                    fleet.latest_use.told(number, &fleet.members[number].name, used);
+                Ok((number, AgentNews::Says(AgentReport::Used(used)))) => {
+                    fleet.latest_use.enter(number, &fleet.members[number].name, used);
                 }
-                Ok((number, AgentNews::Says(Told::Claim { number: of, claim }))) => {
+                Ok((number, AgentNews::Says(AgentReport::Claim { number: of, claim }))) => {
                     if let Some(dealer) = &mut self.dealer {
                         dealer.claim(&fleet.members, number, of, claim);
                     }
                 }
-                Ok((number, AgentNews::Says(Told::Floors { number: of, told }))) => {
-                    self.floors.hear(fleet, of, number, told);
+                Ok((number, AgentNews::Says(AgentReport::Floors { number: of, acks }))) => {
+                    self.floors.on_acks(fleet, of, number, acks);
                 }
-                Ok((number, heard)) => {
-                    self.hear(&mut fleet.members[number], heard);
+                Ok((number, news)) => {
+                    self.on_news(&mut fleet.members[number], news);
                     if !fleet.members[number].is_there() {
                         fleet.latest_use.forget(number);
                         if let Some(dealer) = &mut self.dealer {
@@ -494,19 +496,19 @@ impl Relay<'_> {
         }
     }
 
-    fn hear(&self, member: &mut Member, heard: AgentNews) {
-        match heard {
+    fn on_news(&self, member: &mut Member, news: AgentNews) {
+        match news {
             // A lost agent may still talk.
             AgentNews::Says(_) if !member.is_there() => {}
-            AgentNews::Says(Told::Batch(batch)) => member.batch(*batch, &self.voice),
-            AgentNews::Says(Told::Ended(report)) => member.ended(*report, &self.voice),
-            AgentNews::Says(Told::Loaded { stalls, machine, records, passing }) => {
+            AgentNews::Says(AgentReport::Batch(batch)) => member.batch(*batch, &self.voice),
+            AgentNews::Says(AgentReport::Ended(report)) => member.ended(*report, &self.voice),
+            AgentNews::Says(AgentReport::Loaded { stalls, machine, records, passing }) => {
                 (member.phase.machine, member.phase.records) = (machine, records);
                 member.phase.passing = passing;
                 member.phase.loaded = true;
                 let _ = self.stalls.send(member.phase.moved.stalls(stalls));
             }
-            AgentNews::Says(Told::Unready { why, .. }) | AgentNews::Gone(why) => {
+            AgentNews::Says(AgentReport::Unready { why, .. }) | AgentNews::Gone(why) => {
                 if member.is_there() {
                     warn_user!(
                         "kvdyno: lost {}: {why}; the others end the phase in good order",
@@ -524,8 +526,8 @@ impl Relay<'_> {
 }
 
 /// Returns the standstills of the agent that stood still longest: those of several together cannot be added up.
-fn worst(told: &Receiver<Stalls>, count: usize) -> Stalls {
-    let heard = (0..count).map_while(|_| told.recv_timeout(SILENCE).ok());
+fn worst(stalls: &Receiver<Stalls>, count: usize) -> Stalls {
+    let received = (0..count).map_while(|_| stalls.recv_timeout(SILENCE).ok());
     let still = |stalls: &Stalls| stalls.standstill(&[]).total;
-    heard.max_by_key(still).unwrap_or_default()
+    received.max_by_key(still).unwrap_or_default()
 }

@@ -10,22 +10,22 @@ const QUIET: Duration = Duration::from_secs(60);
 /// Lines told of each peer.
 #[derive(Default)]
 pub struct Refusals {
-    told: BTreeMap<IpAddr, (Instant, u64)>,
+    printed: BTreeMap<IpAddr, (Instant, u64)>,
 }
 
 impl Refusals {
     /// Takes note of a refusal. Returns how many were kept quiet since the last line about this peer, if it is time for one.
     pub fn note(&mut self, from: IpAddr, now: Instant) -> Option<u64> {
-        let is_quiet = |told: Instant| now.saturating_duration_since(told) < QUIET;
-        if let Some((told, quiet)) = self.told.get_mut(&from)
-            && is_quiet(*told)
+        let is_quiet = |printed: Instant| now.saturating_duration_since(printed) < QUIET;
+        if let Some((printed, quiet)) = self.printed.get_mut(&from)
+            && is_quiet(*printed)
         {
             *quiet += 1;
             return None;
         }
-        let quiet = self.told.insert(from, (now, 0)).map_or(0, |(_, quiet)| quiet);
+        let quiet = self.printed.insert(from, (now, 0)).map_or(0, |(_, quiet)| quiet);
         // Of the others only those stay that matter.
-        self.told.retain(|_, (told, quiet)| is_quiet(*told) || *quiet > 0);
+        self.printed.retain(|_, (printed, quiet)| is_quiet(*printed) || *quiet > 0);
         Some(quiet)
     }
 }

@@ -107,14 +107,15 @@ pub fn displacement(
 fn displaced(agents: &[Bound]) -> Option<(f64, Displacement)> {
     let carried: u64 = agents.iter().map(|agent| agent.carried).sum();
     let reached = |agent: &Bound| agent.position > 0.0 && agent.carried > 0;
-    let told = agents.iter().filter(|agent| reached(agent)).count();
-    if told == 0 {
+    let reached_agents = agents.iter().filter(|agent| reached(agent)).count();
+    if reached_agents == 0 {
         return None;
     }
     // Operations of an agent's records for each operation number: what it did over how far it got. For an agent that
     // did nothing this is unknown, and the mean of the others is taken.
     let density = |agent: &Bound| agent.carried as f64 / agent.position;
-    let mean = agents.iter().filter(|agent| reached(agent)).map(density).sum::<f64>() / told as f64;
+    let mean = agents.iter().filter(|agent| reached(agent)).map(density).sum::<f64>()
+        / reached_agents as f64;
     let density = |agent: &Bound| if reached(agent) { density(agent) } else { mean };
     let all: f64 = agents.iter().map(density).sum();
     let moved = agents.iter().map(|agent| {
@@ -157,7 +158,7 @@ mod tests {
         PhasePlan::plain(0, "run", vec![group; groups], Duration::from_secs(1))
     }
 
-    fn told(agents: &[GroupCourses], reads: ReadsFrom) -> Option<Displacement> {
+    fn displacement_of(agents: &[GroupCourses], reads: ReadsFrom) -> Option<Displacement> {
         let agents: Vec<&GroupCourses> = agents.iter().collect();
         displacement(&phase(agents[0].len()), reads, &agents)
     }
@@ -166,7 +167,7 @@ mod tests {
     #[test]
     fn a_displacement_is_told_by_how_unequally_far_agents_got() {
         let agents = [agent(&[(124_000, 62_000)]), agent(&[(76_000, 38_000)])];
-        let found = told(&agents, ReadsFrom::Own).unwrap();
+        let found = displacement_of(&agents, ReadsFrom::Own).unwrap();
         assert!((found.displaced - 0.12).abs() < 1e-3, "{found:?}");
         assert_eq!((found.ahead, found.behind), (0, 1));
         assert!((found.times - 1.6316).abs() < 1e-3, "{found:?}");
@@ -180,7 +181,11 @@ mod tests {
             text.contains("agent-1 (m) got 1.63 times as far in them as agent-2 (m)"),
             "{text}"
         );
-        assert_eq!(told(&agents, ReadsFrom::Anywhere), None, "nobody is bound to a record");
+        assert_eq!(
+            displacement_of(&agents, ReadsFrom::Anywhere),
+            None,
+            "nobody is bound to a record"
+        );
     }
 
     /// Zipfian keys: the owner of the hottest one has a third of the operations, and all work equally quickly.
@@ -193,7 +198,7 @@ mod tests {
             agent(&[(60_000, 10_000)]),
             agent(&[(60_000, 10_000)]),
         ];
-        let found = told(&agents, ReadsFrom::Own).unwrap();
+        let found = displacement_of(&agents, ReadsFrom::Own).unwrap();
         // A third was asked for, and a fifth was done.
         assert!((found.displaced - (1.0 / 3.0 - 0.2)).abs() < 1e-3, "{found:?}");
         assert_eq!((found.behind, found.times), (0, 2.0));
@@ -203,11 +208,11 @@ mod tests {
     #[test]
     fn agents_that_get_equally_far_displace_nothing_however_unequal_their_shares() {
         let agents = [agent(&[(50_000, 30_000)]), agent(&[(50_500, 20_000)])];
-        assert_eq!(told(&agents, ReadsFrom::Own), None);
+        assert_eq!(displacement_of(&agents, ReadsFrom::Own), None);
         let few = [agent(&[(100, 62)]), agent(&[(50, 30)])];
-        assert_eq!(told(&few, ReadsFrom::Own), None, "too few to tell");
+        assert_eq!(displacement_of(&few, ReadsFrom::Own), None, "too few to tell");
         let none = [agent(&[(100_000, 50_000)]), agent(&[(10, 0)])];
-        let found = told(&none, ReadsFrom::Own).unwrap();
+        let found = displacement_of(&none, ReadsFrom::Own).unwrap();
         assert!((found.displaced - 0.5).abs() < 0.01, "{found:?}");
     }
 
@@ -223,13 +228,13 @@ mod tests {
             course.reach(reached);
             GroupCourses::from([(0, course)])
         };
-        let told = |agents: [GroupCourses; 2]| {
+        let displacement_of = |agents: [GroupCourses; 2]| {
             displacement(&phase, ReadsFrom::Own, &agents.iter().collect::<Vec<_>>())
         };
         let even = [agent(100_000, 70_000, 5_000), agent(99_000, 20_000, 5_000)];
-        assert_eq!(told(even), None);
+        assert_eq!(displacement_of(even), None);
         let behind = [agent(100_000, 70_000, 10_000), agent(20_000, 10_000, 2_000)];
-        let found = told(behind).unwrap();
+        let found = displacement_of(behind).unwrap();
         // Half of 12,000 writes were asked of each, out of 92,000 operations.
         assert!((found.displaced - 4_000.0 / 92_000.0).abs() < 1e-3, "{found:?}");
     }
@@ -240,7 +245,7 @@ mod tests {
             agent(&[(100_000, 62_000), (50_000, 50_000)]),
             agent(&[(61_290, 38_000), (50_000, 50_000)]),
         ];
-        let found = told(&agents, ReadsFrom::Own).unwrap();
+        let found = displacement_of(&agents, ReadsFrom::Own).unwrap();
         assert!((found.displaced - 0.06).abs() < 1e-3, "of twice as many: {found:?}");
         let mut open = phase(2);
         for group in &mut open.groups {

@@ -22,7 +22,7 @@ use tokio_rustls::rustls::ClientConfig;
 use super::clocks::ClocksShown;
 use super::identity::who_am_i;
 use super::machine_use::MachineUse;
-use super::messages::{AgentOrder, Hello, Told};
+use super::messages::{AgentOrder, AgentReport, Hello};
 use super::token::Token;
 use super::wire::{Sending, carry, reach};
 use crate::account::Unclear;
@@ -44,7 +44,7 @@ const AGAIN: (Duration, u32) = (Duration::from_millis(100), 600);
 /// # Errors
 /// [`Failure`] if the conductor is not there, or refuses one.
 pub fn simulated_agents(conductor: &str, count: u32) -> Result<Exit, Failure> {
-    let token = Token::told()?
+    let token = Token::from_environment()?
         .ok_or_else(|| Failure::usage("KVDYNO_TOKEN is not set: give the conductor's"))?;
     let (config, me) = (token.of_agent()?, who_am_i()?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -101,7 +101,7 @@ fn interval(number: u64) -> Value {
         slots: Vec::new(),
         troubles: Troubles::default(),
     };
-    json!(Told::Batch(Box::new(batch)))
+    json!(AgentReport::Batch(Box::new(batch)))
 }
 
 /// Runs one agent, from its begin to its end.
@@ -121,7 +121,7 @@ async fn one(
         tries -= 1;
     };
     let (sending, outgoing) = Sending::new();
-    sending.send(&Told::Hello(hello));
+    sending.send(&AgentReport::Hello(hello));
     let refused = Cell::new(None);
     let simulated = Simulated {
         sending,
@@ -140,7 +140,7 @@ async fn one(
         }
         order => {
             if let Some(simulated) = &simulated {
-                simulated.hear(order);
+                simulated.on_order(order);
             }
         }
     })
@@ -160,26 +160,28 @@ struct Simulated {
 }
 
 impl Simulated {
-    fn hear(&self, order: AgentOrder) {
-        let told = match order {
-            AgentOrder::Open(opening) => Told::Opened { plan_hash: opening.plan_hash },
-            AgentOrder::Clock { number } => Told::Clock { number, shown: ClocksShown::now() },
+    fn on_order(&self, order: AgentOrder) {
+        let report = match order {
+            AgentOrder::Open(opening) => AgentReport::Opened { plan_hash: opening.plan_hash },
+            AgentOrder::Clock { number } => {
+                AgentReport::Clock { number, shown: ClocksShown::now() }
+            }
             AgentOrder::Prepare(preparing) => {
                 self.stop.set(Nanos::MAX);
                 *self.phase.borrow_mut() = Some(preparing.phase);
-                Told::Ready { number: preparing.number, workers: 1 }
+                AgentReport::Ready { number: preparing.number, workers: 1 }
             }
             AgentOrder::StartAt { number, at } => {
                 self.start.set(at);
-                Told::WillBegin { number, at }
+                AgentReport::WillBegin { number, at }
             }
             AgentOrder::Begin { .. } => return self.begin(self.start.get()),
             AgentOrder::StopAt(at) => return self.stop.set(at),
-            AgentOrder::ReadAgain => Told::LookedAgain(Box::default()),
-            AgentOrder::CountUnclear { .. } => Told::Unclear(Unclear::default()),
+            AgentOrder::ReadAgain => AgentReport::LookedAgain(Box::default()),
+            AgentOrder::CountUnclear { .. } => AgentReport::Unclear(Unclear::default()),
             _ => return,
         };
-        self.sending.send(&told);
+        self.sending.send(&report);
     }
 
     fn begin(&self, start: Nanos) {
@@ -189,27 +191,32 @@ impl Simulated {
             sleep(Duration::from_nanos(start.saturating_sub(now()))).await;
             let Some(phase) = phase.take() else { return };
             // A phase without a duration counts its requests; it has none here.
-            let told = match phase.duration {
-                Some(_) => tell(start, &stop, &sending, &intervals).await,
+            let sent = match phase.duration {
+                Some(_) => send_intervals(start, &stop, &sending, &intervals).await,
                 None => 0,
             };
             let wall = Duration::from_nanos(now().saturating_sub(start));
             let clients = phase.groups.iter().map(|group| group.clients).sum();
             let used = WorkerUse { wall, cpu: wall / 2, clients, ..WorkerUse::default() };
-            let issued = |requests: Option<u64>| requests.unwrap_or(told);
+            let issued = |requests: Option<u64>| requests.unwrap_or(sent);
             let groups = (0..).zip(&phase.groups);
             let issued = groups.map(|(number, group)| (number, issued(group.requests))).collect();
             let report = WorkerReport::of_no_worker(used, start, issued);
-            sending.send(&Told::Ended(Box::new(report)));
+            sending.send(&AgentReport::Ended(Box::new(report)));
             let (stalls, machine) = (Stalls::default(), MachineUse::default());
             let (records, passing) = (0, Duration::ZERO);
-            sending.send(&Told::Loaded { stalls, machine, records, passing });
+            sending.send(&AgentReport::Loaded { stalls, machine, records, passing });
         });
     }
 }
 
 /// Tells an interval a second until the phase ends. Returns the number of operations told.
-async fn tell(start: Nanos, stop: &Cell<Nanos>, sending: &Sending, intervals: &[Value]) -> u64 {
+async fn send_intervals(
+    start: Nanos,
+    stop: &Cell<Nanos>,
+    sending: &Sending,
+    intervals: &[Value],
+) -> u64 {
     let mut all = 0;
     for number in 0_u32.. {
         let begin = start + Nanos::from(number) * SECOND;
@@ -221,11 +228,11 @@ async fn tell(start: Nanos, stop: &Cell<Nanos>, sending: &Sending, intervals: &[
             let left = end.min(stop.get()).saturating_sub(now());
             sleep(Duration::from_nanos(left)).await;
         }
-        let mut told = intervals[number as usize % intervals.len()].clone();
-        told["Batch"]["interval"] = number.into();
-        told["Batch"]["last_end"] = end.min(stop.get()).into();
+        let mut batch = intervals[number as usize % intervals.len()].clone();
+        batch["Batch"]["interval"] = number.into();
+        batch["Batch"]["last_end"] = end.min(stop.get()).into();
         all += KINDS.len() as u64 * OPERATIONS;
-        sending.send(&told);
+        sending.send(&batch);
     }
     all
 }

@@ -127,17 +127,17 @@ mod tests {
     fn fleet(count: usize, on_lost: OnAgentLost) -> (Fleet, Vec<UnboundedReceiver<Vec<u8>>>) {
         let mut fleet =
             Fleet::listen("127.0.0.1:0", count as u32, &Token::made().unwrap()).unwrap();
-        let mut heard = Vec::new();
+        let mut orders_of = Vec::new();
         for number in 1..=count {
             let (version, build, machine) = (String::new(), String::new(), "m".to_owned());
             let hello = Hello { format: 1, version, build, machine, process: 1 };
             let (sending, orders) = Sending::new();
             fleet.members.push(Member::new(format!("agent-{number}"), hello, sending));
-            heard.push(orders);
+            orders_of.push(orders);
         }
         fleet.on_lost = on_lost;
         fleet.give_places();
-        (fleet, heard)
+        (fleet, orders_of)
     }
 
     fn dealt(fleet: &Fleet) -> Vec<(usize, u32, u32)> {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     /// Those that were lost, as the latest order to take over from them says.
-    fn told(orders: &mut UnboundedReceiver<Vec<u8>>) -> Vec<(u32, u32)> {
+    fn latest_lost(orders: &mut UnboundedReceiver<Vec<u8>>) -> Vec<(u32, u32)> {
         let mut latest = Vec::new();
         while let Ok(order) = orders.try_recv() {
             if let Ok(AgentOrder::TakeOver { lost }) = serde_json::from_slice(&order) {
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn clients_are_dealt_anew_over_those_that_are_left_where_the_run_goes_on() {
-        let (mut fleet, _heard) = fleet(4, OnAgentLost::GoOn);
+        let (mut fleet, _orders) = fleet(4, OnAgentLost::GoOn);
         assert_eq!(dealt(&fleet), [(0, 0, 4), (1, 1, 4), (2, 2, 4), (3, 3, 4)]);
         fleet.lose(1, "killed");
         assert_eq!(dealt(&fleet), [(0, 0, 3), (2, 1, 3), (3, 2, 3)]);
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_further_store_is_begun_by_those_that_are_left_alone() {
-        let (mut fleet, _heard) = fleet(3, OnAgentLost::GoOn);
+        let (mut fleet, _orders) = fleet(3, OnAgentLost::GoOn);
         fleet.lose(0, "killed");
         fleet.give_places();
         assert_eq!(dealt(&fleet), [(1, 0, 2), (2, 1, 2)]);
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn each_of_the_others_hears_of_all_that_were_lost_in_order_and_their_records_are_unknown() {
-        let (mut fleet, mut heard) = fleet(3, OnAgentLost::GoOn);
+        let (mut fleet, mut orders_of) = fleet(3, OnAgentLost::GoOn);
         let take_over = |fleet: &mut Fleet, session| {
             assert!(fleet.has_unresolved());
             fleet.take_over(3_000, session, &Interrupt::default()).unwrap();
@@ -189,11 +189,11 @@ mod tests {
         };
         fleet.lose(2, "killed");
         take_over(&mut fleet, 70);
-        assert_eq!(told(&mut heard[1]), [(2, 70)]);
+        assert_eq!(latest_lost(&mut orders_of[1]), [(2, 70)]);
         assert_eq!(fleet.ownerless(5_000).unwrap().records, 1_000, "those of then");
         fleet.lose(0, "cut off");
         take_over(&mut fleet, 90);
-        assert_eq!(told(&mut heard[1]), [(2, 70), (0, 90)]);
+        assert_eq!(latest_lost(&mut orders_of[1]), [(2, 70), (0, 90)]);
         let ownerless = fleet.ownerless(5_000).unwrap();
         assert_eq!((ownerless.records, ownerless.agents.len()), (2_000, 2));
         assert_eq!(fleet.lost().len(), 2);
@@ -202,7 +202,7 @@ mod tests {
     /// One that is cut off may still send for as long as it takes it to notice, and a request takes a while, too.
     #[test]
     fn what_was_lost_is_quiet_when_silence_its_end_and_a_request_are_over() {
-        let (mut fleet, _heard) = fleet(2, OnAgentLost::GoOn);
+        let (mut fleet, _orders) = fleet(2, OnAgentLost::GoOn);
         let timeout = Duration::from_secs(2);
         assert_eq!(fleet.quiet_at(timeout), None);
         let before = Instant::now();

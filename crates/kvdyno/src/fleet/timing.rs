@@ -13,7 +13,7 @@ use kvdyno_core::workload::PhasePlan;
 use super::clocks::{ClocksShown, Offsets};
 use super::gathering::{AgentNews, Fleet};
 use super::member::Member;
-use super::messages::{AgentOrder, Told};
+use super::messages::{AgentOrder, AgentReport};
 use super::phase::LOOK;
 use super::wire::SILENCE;
 
@@ -27,7 +27,7 @@ const FEW: u32 = 4;
 const AT_ONCE: usize = 8;
 
 /// An agent that is being asked.
-struct Asked {
+struct ClockRequest {
     number: u32,
     at: ClocksShown,
     since: Instant,
@@ -35,11 +35,12 @@ struct Asked {
     known: Offsets,
 }
 
-impl Asked {
-    fn ask(member: &Member, number: u32, begun: Instant, known: Offsets) -> Asked {
-        let asked = Asked { number, at: ClocksShown::now(), since: Instant::now(), begun, known };
+impl ClockRequest {
+    fn ask(member: &Member, number: u32, begun: Instant, known: Offsets) -> ClockRequest {
+        let request =
+            ClockRequest { number, at: ClocksShown::now(), since: Instant::now(), begun, known };
         member.order(&AgentOrder::Clock { number });
-        asked
+        request
     }
 }
 
@@ -88,44 +89,48 @@ impl Fleet {
     fn ask_clocks(&mut self, given_up: impl Fn() -> bool) {
         self.members.iter_mut().for_each(|member| member.clock = Offsets::UNKNOWN);
         let mut waiting: Vec<usize> = (0..self.members.len()).rev().collect();
-        let mut asked: BTreeMap<usize, Asked> = BTreeMap::new();
+        let mut requests: BTreeMap<usize, ClockRequest> = BTreeMap::new();
         while !given_up() {
-            while asked.len() < AT_ONCE
+            while requests.len() < AT_ONCE
                 && let Some(next) = waiting.pop()
             {
                 let member = &self.members[next];
                 if member.is_there() {
-                    asked.insert(next, Asked::ask(member, 0, Instant::now(), Offsets::UNKNOWN));
+                    requests.insert(
+                        next,
+                        ClockRequest::ask(member, 0, Instant::now(), Offsets::UNKNOWN),
+                    );
                 }
             }
-            if asked.is_empty() {
+            if requests.is_empty() {
                 return;
             }
             match self.inbox.recv_timeout(LOOK) {
-                Ok((from, AgentNews::Says(Told::Clock { number, shown }))) => {
-                    let heard = ClocksShown::now();
-                    if asked.get(&from).is_some_and(|asked| asked.number == number)
-                        && let Some(mut answered) = asked.remove(&from)
+                Ok((from, AgentNews::Says(AgentReport::Clock { number, shown }))) => {
+                    let received = ClocksShown::now();
+                    if requests.get(&from).is_some_and(|request| request.number == number)
+                        && let Some(mut answered) = requests.remove(&from)
                     {
-                        answered.known.learn(answered.at, shown, heard);
+                        answered.known.learn(answered.at, shown, received);
                         self.members[from].clock = answered.known;
-                        let Asked { begun, known, .. } = answered;
+                        let ClockRequest { begun, known, .. } = answered;
                         let more = if begun.elapsed() < ENOUGH { QUESTIONS } else { FEW };
                         if number + 1 < more {
-                            let next = Asked::ask(&self.members[from], number + 1, begun, known);
-                            asked.insert(from, next);
+                            let next =
+                                ClockRequest::ask(&self.members[from], number + 1, begun, known);
+                            requests.insert(from, next);
                         }
                     }
                 }
                 Ok((from, AgentNews::Gone(why))) => {
                     self.lose(from, &why);
-                    asked.remove(&from);
+                    requests.remove(&from);
                 }
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             // An agent may be silent for so long, whatever it is asked.
-            asked.retain(|_, asked| asked.since.elapsed() < SILENCE);
+            requests.retain(|_, request| request.since.elapsed() < SILENCE);
         }
     }
 }
@@ -155,8 +160,8 @@ mod tests {
             while let Some(order) = orders.blocking_recv() {
                 pause.take().into_iter().for_each(std::thread::sleep);
                 if let Ok(AgentOrder::Clock { number }) = serde_json::from_slice(&order) {
-                    let told = Told::Clock { number, shown: ClocksShown::now() };
-                    let _ = news.send((0, AgentNews::Says(told)));
+                    let report = AgentReport::Clock { number, shown: ClocksShown::now() };
+                    let _ = news.send((0, AgentNews::Says(report)));
                 }
             }
         });

@@ -56,7 +56,7 @@ impl Token {
     ///
     /// # Errors
     /// [`Failure`] if it is too short, so that it can be guessed.
-    pub fn told() -> Result<Option<Token>, Failure> {
+    pub fn from_environment() -> Result<Option<Token>, Failure> {
         match env::var(TOKEN_VARIABLE) {
             Ok(token) if token.chars().count() >= LEAST => Ok(Some(Token(token))),
             Ok(_) => Err(Failure::usage(format!(

@@ -116,25 +116,25 @@ async fn within<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     }
 }
 
-/// Carries messages both ways until the line ends: sends what `outgoing` has, and calls `heard` with what comes. A
+/// Carries messages both ways until the line ends: sends what `outgoing` has, and calls `on_message` with what comes. A
 /// line whose senders are all gone ends when all is sent and the other end has closed it, too.
 pub async fn carry<M: DeserializeOwned>(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     outgoing: UnboundedReceiver<Vec<u8>>,
-    heard: impl FnMut(M),
+    on_message: impl FnMut(M),
 ) -> LineEnd {
     let (read, write) = tokio::io::split(stream);
     let mut frames = LengthDelimitedCodec::builder();
     frames.max_frame_length(LONGEST);
     tokio::select! {
-        end = listen(frames.new_read(read), heard) => end,
+        end = listen(frames.new_read(read), on_message) => end,
         end = speak(frames.new_write(write), outgoing) => end,
     }
 }
 
 async fn listen<M: DeserializeOwned>(
     mut from: FramedRead<impl AsyncRead + Unpin, LengthDelimitedCodec>,
-    mut heard: impl FnMut(M),
+    mut on_message: impl FnMut(M),
 ) -> LineEnd {
     loop {
         match timeout(SILENCE, from.next()).await {
@@ -143,7 +143,7 @@ async fn listen<M: DeserializeOwned>(
             Ok(Some(Err(error))) => return error.into(),
             Ok(Some(Ok(frame))) if frame.is_empty() => {}
             Ok(Some(Ok(frame))) => match serde_json::from_slice(&frame) {
-                Ok(message) => heard(message),
+                Ok(message) => on_message(message),
                 Err(error) => return LineEnd::Broken(error.to_string()),
             },
         }
@@ -192,7 +192,7 @@ mod tests {
         block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap().to_string();
-            let heard = Mutex::new(Vec::new());
+            let received = Mutex::new(Vec::new());
             let serving = async {
                 let (stream, _) = listener.accept().await.unwrap();
                 let stream = accept(stream, server).await.map_err(|error| error.to_string())?;
@@ -207,27 +207,27 @@ mod tests {
                     Err(error) => return Some(error.to_string()),
                 };
                 let (_sending, outgoing) = Sending::new();
-                carry(stream, outgoing, |number: u32| heard.lock().unwrap().push(number)).await;
+                carry(stream, outgoing, |number: u32| received.lock().unwrap().push(number)).await;
                 None
             };
             let (served, joined) = tokio::join!(serving, joining);
-            (heard.into_inner().unwrap(), served, joined)
+            (received.into_inner().unwrap(), served, joined)
         })
     }
 
     #[test]
     fn messages_arrive_whole_and_in_order_and_a_closed_line_is_heard_of() {
         let token = Token::made().unwrap();
-        let (heard, served, joined) = talk(&token, &token);
+        let (received, served, joined) = talk(&token, &token);
         assert_eq!((served, joined), (Ok(LineEnd::Closed), None));
-        assert_eq!(heard, (0..1_000).collect::<Vec<_>>());
+        assert_eq!(received, (0..1_000).collect::<Vec<_>>());
     }
 
     #[test]
     fn who_has_another_token_hears_nothing() {
         let (one, other) = (Token::made().unwrap(), Token::made().unwrap());
-        let (heard, served, joined) = talk(&one, &other);
-        assert!(heard.is_empty());
+        let (received, served, joined) = talk(&one, &other);
+        assert!(received.is_empty());
         assert!(served.is_err() && joined.is_some(), "{served:?} {joined:?}");
     }
 }

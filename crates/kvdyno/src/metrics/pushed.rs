@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::Told;
+use super::MetricsHandle;
 use crate::exit::Failure;
 
 /// Time between two pushes.
@@ -36,20 +36,20 @@ impl Pushed {
     ///
     /// # Errors
     /// [`Failure`] if it is no address of a collector.
-    pub fn open(url: &str, told: Told) -> Result<Pushed, Failure> {
+    pub fn open(url: &str, metrics: MetricsHandle) -> Result<Pushed, Failure> {
         let collector = Collector::read(url)
             .map_err(|problem| Failure::usage(format!("--otlp {url}: {problem}")))?;
         let (goes_on, end) = channel::<()>();
         let since = now();
         let thread = std::thread::Builder::new().name("otlp".to_owned()).spawn(move || {
-            let mut is_told_of = false;
+            let mut is_warned = false;
             loop {
                 let is_over = end.recv_timeout(PUSH) != Err(RecvTimeoutError::Timeout);
-                let body = told.look().otlp(since, now());
+                let body = metrics.look().otlp(since, now());
                 if let Err(error) = collector.post(&body)
-                    && (!is_told_of || is_over)
+                    && (!is_warned || is_over)
                 {
-                    is_told_of = true;
+                    is_warned = true;
                     let host = &collector.host;
                     warn_user!(
                         "kvdyno: metrics do not reach {host}: {error}; the run goes on without them"

@@ -15,7 +15,7 @@ use axum::{Extension, Router};
 use kvdyno_core::load::Interrupt;
 use kvdyno_report::metrics::PROMETHEUS_TYPE;
 
-use super::Told;
+use super::MetricsHandle;
 use crate::console::http::{self, Afterwards};
 use crate::exit::Failure;
 
@@ -44,7 +44,7 @@ impl Scraped {
     ///
     /// # Errors
     /// [`Failure`] if nothing can be served there.
-    pub fn open(at: &str, told: Told) -> Result<Scraped, Failure> {
+    pub fn open(at: &str, metrics: MetricsHandle) -> Result<Scraped, Failure> {
         let listener = listen(at).map_err(|error| {
             Failure::usage(format!("--metrics {at}: {error}; choose another address or port"))
         })?;
@@ -54,7 +54,7 @@ impl Scraped {
         let seen = Arc::clone(&looks);
         let metrics = |Extension(afterwards): Extension<Afterwards>| async move {
             let asked = Instant::now();
-            let text = told.look().prometheus();
+            let text = metrics.look().prometheus();
             // The process may end once this scrape was sent.
             afterwards.set(move || looked(&seen, asked));
             http::text(PROMETHEUS_TYPE, text)

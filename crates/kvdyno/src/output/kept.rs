@@ -23,13 +23,13 @@ impl Kept {
 }
 
 impl Subscriber for Kept {
-    fn hear(&mut self, event: &Event) {
+    fn on_event(&mut self, event: &Event) {
         let kept = self.folder.keep(event);
         if matches!(event, Event::RunEnded { .. }) {
             self.is_saved = kept.is_ok();
         }
         if let Err(error) = kept {
-            self.trouble.tell(&error);
+            self.trouble.warn(&error);
         }
     }
 }
@@ -43,7 +43,7 @@ pub struct FolderTrouble {
 
 impl FolderTrouble {
     /// Warns the user, the first time.
-    pub fn tell(&mut self, error: &FolderError) {
+    pub fn warn(&mut self, error: &FolderError) {
         if self.first.is_none() {
             warn_user!(
                 "kvdyno: {error}; the run goes on and its tables are printed, but its folder will \

@@ -166,7 +166,7 @@ impl Session<'_> {
         let fleet = fleet.lock();
         reasons.iter_mut().for_each(|reason| fleet.name_limit(reason));
         if !prepares {
-            reasons.extend(fleet.unlike(phase));
+            reasons.extend(fleet.outlier(phase));
             reasons.extend(fleet.late_begin(span));
             reasons.extend(fleet.skewed(phase));
             let interval = self.options.load.interval;
@@ -185,8 +185,8 @@ impl Session<'_> {
             let fleet = self.fleet.as_ref()?.lock();
             (fleet.lost(), fleet.count())
         };
-        let told = std::mem::replace(&mut self.lost_told, agents.len());
-        (agents.len() > told).then(|| Reason::AgentLost { agents, of: of.into() })
+        let named_before = std::mem::replace(&mut self.lost_named, agents.len());
+        (agents.len() > named_before).then(|| Reason::AgentLost { agents, of: of.into() })
     }
 
     /// Returns true if the agents that are left carry on where one was lost.

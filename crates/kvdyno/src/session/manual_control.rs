@@ -10,7 +10,7 @@ use kvdyno_core::measure::{Nanos, now};
 use kvdyno_core::suite::fault_at_once;
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::events::Event;
-use kvdyno_report::events::stream::Stream;
+use kvdyno_report::events::stream::EventStream;
 use kvdyno_report::result::SteeredResult;
 
 use crate::steering::{OrderRefused, Steering, SteeringOrder};
@@ -58,18 +58,18 @@ impl ManualControl<'_> {
         &mut self,
         plan: &PhasePlan,
         start: Nanos,
-        events: &Stream,
+        events: &EventStream,
         disturbance: &mut Disturbance<'_>,
     ) {
-        while let Some(asked) = self.steering.and_then(Steering::next) {
-            match self.carry_out(&asked.order, plan, start) {
+        while let Some(waiting) = self.steering.and_then(Steering::next) {
+            match self.carry_out(&waiting.order, plan, start) {
                 Ok(CarriedOut::Done(steered, text)) => {
-                    events.tell(Event::Steered(steered.clone()));
+                    events.publish(Event::Steered(steered.clone()));
                     self.done.push(steered);
-                    asked.answer(Ok(text));
+                    waiting.answer(Ok(text));
                 }
-                Ok(CarriedOut::HandedOn(action)) => disturbance.by_hand(action, asked),
-                Err(why) => asked.answer(Err(why)),
+                Ok(CarriedOut::HandedOn(action)) => disturbance.act_manually(action, waiting),
+                Err(why) => waiting.answer(Err(why)),
             }
         }
     }
@@ -129,8 +129,8 @@ impl ManualControl<'_> {
 /// Answers the orders that still wait, for the phase is over.
 impl Drop for ManualControl<'_> {
     fn drop(&mut self) {
-        while let Some(asked) = self.steering.and_then(Steering::next) {
-            asked.answer(Err(OrderRefused::PhaseOver));
+        while let Some(waiting) = self.steering.and_then(Steering::next) {
+            waiting.answer(Err(OrderRefused::PhaseOver));
         }
     }
 }

@@ -131,7 +131,7 @@ impl Session<'_> {
     /// Closes a phase of which nothing more will be known. Returns its result.
     pub(super) fn close(&self, outcome: &PhaseOutcome, output: &Output) -> PhaseResult {
         let result = outcome.result();
-        output.events().tell(Event::PhaseEnded(Box::new(result.clone())));
+        output.events().publish(Event::PhaseEnded(Box::new(result.clone())));
         self.judge_so_far(output);
         result
     }
@@ -143,7 +143,7 @@ impl Session<'_> {
         };
         let job = Arc::new(job);
         let sampler = self.sampler(output);
-        let (mut measure, told, steered) = self.carry(phase, &job, output)?;
+        let (mut measure, disturbed, steered) = self.carry(phase, &job, output)?;
         let ours = self.context.dataset.session;
         let over = keep_proven(&mut measure.tally.other_writers, ours);
         measure.tally.of_no_other = measure.tally.of_no_other.saturating_add(over);
@@ -153,7 +153,7 @@ impl Session<'_> {
             resources.summary.others = None;
         }
         if self.keeper.is_some() && resources.is_some() {
-            output.events().tell(Event::NodesCame { nodes: self.node_processes.later() });
+            output.events().publish(Event::NodesCame { nodes: self.node_processes.later() });
         }
         if let Some(limit) = &self.device {
             let beside = limit.figures(&measure);
@@ -163,13 +163,13 @@ impl Session<'_> {
         self.ran.push(Ran { plan: phase.clone(), issued, stopped: measure.stopped });
         self.name_writers(&mut measure);
         let summary = resources.as_ref().map(|resources| &resources.summary);
-        self.was_ended |= told.faults.iter().any(FaultResult::ends_processes);
-        let outages = outages(&measure, &told.faults);
+        self.was_ended |= disturbed.faults.iter().any(FaultResult::ends_processes);
+        let outages = outages(&measure, &disturbed.faults);
         let names = self.node_processes.names();
-        let ended = EndedServer::all(told.ended, &names, resources.as_ref(), measure.start);
-        self.has_faults |= !told.faults.is_empty();
+        let ended = EndedServer::all(disturbed.ended, &names, resources.as_ref(), measure.start);
+        self.has_faults |= !disturbed.faults.is_empty();
         self.judge(phase, &measure, summary, &outages, &steered);
-        self.judge_testbed(&ended, told.is_testbed_gone);
+        self.judge_testbed(&ended, disturbed.is_testbed_gone);
         let history = measure.linearizability.as_ref().map(|examined| &examined.history);
         let history = history.filter(|history| !history.records.is_empty());
         let history = history.map(|history| history.edn());
@@ -178,9 +178,9 @@ impl Session<'_> {
         let outcome =
             PhaseOutcome { work, ..PhaseOutcome::new(phase.clone(), measure, output.origin()) };
         let anomalies = outcome.anomalies();
-        output.events().tell(Event::LoadEnded(Box::new(LoadEnded { anomalies, history, old })));
+        output.events().publish(Event::LoadEnded(Box::new(LoadEnded { anomalies, history, old })));
         output.show();
-        let Disturbed { faults, unasked, absent, .. } = told;
+        let Disturbed { faults, unasked, absent, .. } = disturbed;
         let looked = faults.iter().filter_map(|fault| fault.cut.as_ref()?.looked_back);
         self.in_between.answered += looked.map(|looked| looked.answered).sum::<u64>();
         self.in_between.absent.extend(absent);
@@ -220,13 +220,13 @@ impl Session<'_> {
         let mut watch = Watch::new(events, origin, store, phase, disturbance, control);
         let measure = self.carry_load(phase, job, &mut watch);
         // Suspect records are read again after the repair: a record that cannot be reached is not lost.
-        let told = watch.disturbance().end();
+        let disturbed = watch.disturbance().end();
         let mut steered = watch.steered();
-        steered.extend(told.by_hand.iter().cloned());
+        steered.extend(disturbed.manual.iter().cloned());
         steered.sort_by_key(|steered| steered.at_ns);
         let mut measure = measure?;
         self.look_again(job, &mut measure, &mut watch);
-        Ok((measure, told, steered))
+        Ok((measure, disturbed, steered))
     }
 
     /// Returns how to look for the inserts of a phase after each cut of power; `None` where they cannot be told
@@ -248,7 +248,7 @@ impl Session<'_> {
         let kind = self.testbed.as_ref().map_or("", |testbed| &testbed.kind);
         let mut logs = LogWatch::new(kind);
         let keeper = self.keeper.clone();
-        let tell = move |before: &Sample, after: &Sample| {
+        let publish = move |before: &Sample, after: &Sample| {
             let work = node_processes.processes().into_iter();
             let work = work.flat_map(|(pid, name)| {
                 logs.news(pid).into_iter().map(move |work| (work, name.clone()))
@@ -258,13 +258,13 @@ impl Session<'_> {
             let Some(began) = events.look(Fold::loads_since) else { return };
             if let Some(mut used) = used(before, after, &node_processes.names(), origin) {
                 used.processes.extend(agents.iter().flat_map(LatestUse::all));
-                events.tell(Event::Used(used));
+                events.publish(Event::Used(used));
             }
             // Calendar time, as logs have it.
             let since = Duration::from_nanos(now().saturating_sub(origin + began));
             let begin = SystemTime::now() - since;
-            let told = work.into_iter().map(|(work, who)| work_of_phase(work, &who, begin));
-            let mut work: Vec<EventResult> = told.collect();
+            let work = work.into_iter().map(|(work, who)| work_of_phase(work, &who, begin));
+            let mut work: Vec<EventResult> = work.collect();
             let at = after.at.saturating_sub(origin + began);
             let gone = node_processes.ended(&ended::vanished(before, after), keeper.as_ref());
             work.extend(gone.iter().map(|node| {
@@ -272,10 +272,10 @@ impl Session<'_> {
                 EventResult { what, from_ns: at, to_ns: at }
             }));
             if !work.is_empty() {
-                events.tell(Event::Worked { work });
+                events.publish(Event::Worked { work });
             }
         };
-        self.node_processes.sample(self.keeper.as_ref(), Box::new(tell))
+        self.node_processes.sample(self.keeper.as_ref(), Box::new(publish))
     }
 
     fn limit(&self, measure: &PhaseMeasure, used: &ResourceSummary) -> Option<Limit> {
@@ -287,12 +287,12 @@ impl Session<'_> {
     /// Returns the work that the store, and the servers of the testbed, report for the phase.
     fn work(&self, measure: &PhaseMeasure) -> Vec<EventResult> {
         let (began, store) = (measure.started_at, &self.context.profile.store);
-        let told = |work: Work, who: &str| work_of_phase(work, who, began);
-        let own = self.store.work_since(began).into_iter().map(|work| told(work, store));
+        let of_phase = |work: Work, who: &str| work_of_phase(work, who, began);
+        let own = self.store.work_since(began).into_iter().map(|work| of_phase(work, store));
         let mut all: Vec<EventResult> = own.collect();
         for (pid, name) in self.node_processes.processes() {
             let kind = self.testbed.as_ref().map_or("", |testbed| &testbed.kind);
-            all.extend(work_of(kind, pid, began).into_iter().map(|work| told(work, &name)));
+            all.extend(work_of(kind, pid, began).into_iter().map(|work| of_phase(work, &name)));
         }
         all
     }

@@ -53,7 +53,7 @@ impl Session<'_> {
         if self.is_to_read_back(&phase) {
             self.read_back(&phase, None, output);
         }
-        output.events().tell(Event::Searched(Box::new(found)));
+        output.events().publish(Event::Searched(Box::new(found)));
     }
 
     /// Returns the phase with as many clients as make sense: a store in this process has a thread for each client,
@@ -87,7 +87,7 @@ impl Session<'_> {
             let plan = PhasePlan { label, ..probe(phase, self.next_index(), name, asked, length) };
             let (result, _) = self.try_one(&plan, "sweep", output)?;
             let probe = probe_result(&result, "sweep", None, None);
-            output.events().tell(Event::Probed(Box::new(probe.clone())));
+            output.events().publish(Event::Probed(Box::new(probe.clone())));
             found.sweep.push(probe);
         }
         let points: Vec<(f64, f64)> = (found.sweep.iter())
@@ -141,7 +141,7 @@ impl Session<'_> {
             }
             let seen = met.seen;
             let probe = probe_result(&result, purpose.name(), Some(rate), Some(met));
-            output.events().tell(Event::Probed(Box::new(probe.clone())));
+            output.events().publish(Event::Probed(Box::new(probe.clone())));
             probes.push((probe, reasons));
             Ok(seen)
         });
@@ -161,7 +161,7 @@ impl Session<'_> {
         purpose: &'static str,
         output: &Output,
     ) -> Result<(PhaseResult, Vec<Reason>), Ended> {
-        let (judged, lost) = (self.reasons.len(), self.lost_told);
+        let (judged, lost) = (self.reasons.len(), self.lost_named);
         let outcome = self.phase(plan, output);
         let mut reasons: Vec<Reason> =
             self.reasons.drain(judged..).flat_map(|(_, reasons)| reasons).collect();
@@ -173,7 +173,7 @@ impl Session<'_> {
         });
         self.reasons.push((plan.name.clone(), wrong));
         // If others go on without an agent that was lost, this probe is cut short all the same.
-        let is_whole = self.status == Status::Complete && self.lost_told == lost;
+        let is_whole = self.status == Status::Complete && self.lost_named == lost;
         let probe = outcome.map(|outcome| {
             // A phase that was cut short is no probe.
             let probe = is_whole.then(|| purpose.to_owned());

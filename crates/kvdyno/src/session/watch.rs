@@ -3,7 +3,7 @@
 use kvdyno_core::load::{Observer, Progress, WorkerReport};
 use kvdyno_core::measure::{Interval, Nanos};
 use kvdyno_core::workload::PhasePlan;
-use kvdyno_report::events::stream::Stream;
+use kvdyno_report::events::stream::EventStream;
 use kvdyno_report::events::{Event, PhaseBegan};
 use kvdyno_report::result::SteeredResult;
 
@@ -12,7 +12,7 @@ use crate::testbed::Disturbance;
 
 /// Observer that the load reports to.
 pub(super) struct Watch<'a> {
-    events: &'a Stream,
+    events: &'a EventStream,
     /// Begin of the run, ns.
     origin: Nanos,
     /// Number of the store's run, zero-based, and its name.
@@ -27,7 +27,7 @@ pub(super) struct Watch<'a> {
 impl<'a> Watch<'a> {
     /// Watches a phase of a store (the number of its run, and its name) in a run that began at `origin`.
     pub fn new(
-        events: &'a Stream,
+        events: &'a EventStream,
         origin: Nanos,
         store: (usize, &'a str),
         plan: &'a PhasePlan,
@@ -53,7 +53,7 @@ impl Observer for Watch<'_> {
         let (run, store) = (self.store.0, self.store.1.to_owned());
         let offset_ns = start.saturating_sub(self.origin);
         let began = PhaseBegan { run, store, offset_ns, plan: self.plan.clone() };
-        self.events.tell(Event::PhaseBegan(Box::new(began)));
+        self.events.publish(Event::PhaseBegan(Box::new(began)));
         self.start = start;
         self.control.begin(self.plan);
         self.disturbance.begin(start);
@@ -71,17 +71,17 @@ impl Observer for Watch<'_> {
 
     fn interval(&mut self, interval: &Interval) {
         self.disturbance.interval(interval);
-        let told = interval.clone().since(self.origin);
-        self.events.tell(Event::Interval(Box::new(told)));
+        let interval = interval.clone().since(self.origin);
+        self.events.publish(Event::Interval(Box::new(interval)));
     }
 
     fn progress(&mut self, progress: &Progress) {
         self.disturbance.progress(progress);
         self.control.turn(self.plan, self.start, self.events, &mut self.disturbance);
-        self.events.tell(Event::Progress(*progress));
+        self.events.publish(Event::Progress(*progress));
     }
 
     fn again(&mut self, progress: &Progress) {
-        self.events.tell(Event::ReadingAgain(*progress));
+        self.events.publish(Event::ReadingAgain(*progress));
     }
 }

@@ -36,8 +36,8 @@ impl Around {
     /// # Errors
     /// [`Failure`] if it cannot be set up or the user does not want to wait; nothing is left behind.
     pub fn start(words: &str, detach: bool, interrupt: &Interrupt) -> Result<Around, Failure> {
-        let mut telling = Telling { words, interrupt };
-        let keeper = Keeper::start(own_program(), words, detach, &mut telling).map_err(about)?;
+        let mut printer = StepPrinter { words, interrupt };
+        let keeper = Keeper::start(own_program(), words, detach, &mut printer).map_err(about)?;
         let apart = match &keeper.description().pinned {
             Some(pinned) if !detach => Some(ClientsApart::keep(pinned).map_err(Failure::internal)?),
             _ => None,
@@ -75,12 +75,12 @@ impl Around {
 }
 
 /// Printer of each step on standard error, which leaves standard output to the results.
-struct Telling<'a> {
+struct StepPrinter<'a> {
     words: &'a str,
     interrupt: &'a Interrupt,
 }
 
-impl Watching for Telling<'_> {
+impl Watching for StepPrinter<'_> {
     fn step(&mut self, step: &Step) {
         let took = numbers::approximate_duration(step.took.as_secs_f64());
         warn_user!("{}: {} ({took})", redact::redact(self.words), step.name);

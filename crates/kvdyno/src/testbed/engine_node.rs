@@ -24,14 +24,14 @@ use kvdyno_testbed::resp::{Request, RespAnswer, converse};
 /// # Errors
 /// A line for the user if the engine cannot start.
 pub fn serve(path: &Path) -> Result<(), String> {
-    let told = |error: &dyn Display| format!("{}: {error}", path.display());
-    let text = std::fs::read(path).map_err(|error| told(&error))?;
-    let node: EngineNode = serde_json::from_slice(&text).map_err(|error| told(&error))?;
-    let mut url = StoreUrl::parse(&node.url).map_err(|error| told(&error))?;
+    let unusable = |error: &dyn Display| format!("{}: {error}", path.display());
+    let text = std::fs::read(path).map_err(|error| unusable(&error))?;
+    let node: EngineNode = serde_json::from_slice(&text).map_err(|error| unusable(&error))?;
+    let mut url = StoreUrl::parse(&node.url).map_err(|error| unusable(&error))?;
     // Opening recovers what a power cut has left, before any answer.
-    let store = registry::open_boxed(&mut url).map_err(|error| told(&error))?;
-    let profile = at_once(store.profile()).map_err(|error| told(&error.message))?;
-    let listener = TcpListener::bind(node.address).map_err(|error| told(&error))?;
+    let store = registry::open_boxed(&mut url).map_err(|error| unusable(&error))?;
+    let profile = at_once(store.profile()).map_err(|error| unusable(&error.message))?;
+    let listener = TcpListener::bind(node.address).map_err(|error| unusable(&error))?;
     let served = Arc::new((store, profile));
     for stream in listener.incoming().flatten() {
         let served = Arc::clone(&served);
@@ -69,7 +69,7 @@ fn execute(client: &mut impl Client, profile: &Profile, words: &[&[u8]]) -> Resp
     match (name.as_slice(), words.get(1..).unwrap_or_default()) {
         (b"GET", [key]) => {
             let mut reading = Reading::default();
-            told(at_once(client.get(key, &mut reading)), |there| {
+            answer_of(at_once(client.get(key, &mut reading)), |there| {
                 RespAnswer::Value(there.then(|| reading.bytes().into()))
             })
         }
@@ -79,24 +79,26 @@ fn execute(client: &mut impl Client, profile: &Profile, words: &[&[u8]]) -> Resp
                 let there = at_once(client.get(key, &mut reading))?;
                 Ok(RespAnswer::Value(there.then(|| reading.bytes().into())))
             };
-            told(keys.iter().map(&mut value).collect(), RespAnswer::List)
+            answer_of(keys.iter().map(&mut value).collect(), RespAnswer::List)
         }
         (b"MGET", keys) => {
             let mut rows = Rows::default();
             let asked = at_once(client.get_batch(keys, &mut rows));
-            told(asked, |()| {
+            answer_of(asked, |()| {
                 let values = rows.iter().map(|(_, value)| RespAnswer::Value(value.map(Into::into)));
                 RespAnswer::List(values.collect())
             })
         }
-        (b"SET", [key, value]) => told(at_once(put(client, profile, &[(key, value)])), |()| OK),
+        (b"SET", [key, value]) => {
+            answer_of(at_once(put(client, profile, &[(key, value)])), |()| OK)
+        }
         (b"MSET", pairs) if pairs.len() % 2 == 0 => {
             let pairs: Vec<(&[u8], &[u8])> =
                 pairs.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
-            told(at_once(put(client, profile, &pairs)), |()| OK)
+            answer_of(at_once(put(client, profile, &pairs)), |()| OK)
         }
         (b"DEL", [key]) => {
-            told(at_once(client.delete(key)), |there| RespAnswer::Number(u64::from(there)))
+            answer_of(at_once(client.delete(key)), |there| RespAnswer::Number(u64::from(there)))
         }
         (b"PING", _) => RespAnswer::Status("PONG"),
         (b"CLIENT", _) => OK,
@@ -154,7 +156,10 @@ async fn put(
 
 /// Makes the answer of a request. A refusal says that nothing was done; if that is unknown the connection ends
 /// without an answer.
-fn told<T>(asked: Result<T, RequestError>, answer: impl FnOnce(T) -> RespAnswer) -> RespAnswer {
+fn answer_of<T>(
+    asked: Result<T, RequestError>,
+    answer: impl FnOnce(T) -> RespAnswer,
+) -> RespAnswer {
     match asked {
         Ok(done) => answer(done),
         Err(error) if error.certainty == Certainty::Indeterminate => RespAnswer::HangUp,

@@ -22,14 +22,14 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
     for (phase, fault) in faults(plan) {
         let Needs::Ability(ability) = fault.kind().needs else { continue };
         if let Some(why) = kind.changes.cannot.and_then(|cannot| cannot(&settings, ability)) {
-            let (name, ability, phase) = (kind.name, ability.told(), &phase.name);
+            let (name, ability, phase) = (kind.name, ability.describe(), &phase.name);
             return Err(Failure::usage(format!(
                 "testbed {name} cannot {ability}, as phase {phase} asks of it: {why}; choose settings that \
                  allow it"
             )));
         }
         if !kind.changes.can(ability) {
-            let (name, ability, phase) = (kind.name, ability.told(), &phase.name);
+            let (name, ability, phase) = (kind.name, ability.describe(), &phase.name);
             return Err(Failure::usage(format!(
                 "testbed {name} cannot {ability} while it is up, as phase {phase} asks of it; \
                  choose one that can (`kvdyno testbed kinds` lists them)"

@@ -22,7 +22,7 @@ use kvdyno_core::workload::fault::{
 };
 use kvdyno_core::workload::{PhasePlan, Random};
 use kvdyno_report::events::Event;
-use kvdyno_report::events::stream::Stream;
+use kvdyno_report::events::stream::EventStream;
 use kvdyno_report::result::{FaultResult, MOVE_RECORDS, SteeredResult, mark_dark};
 use kvdyno_testbed::{NodeDescription, TestbedError};
 
@@ -44,25 +44,25 @@ const IDLE: Duration = Duration::from_secs(60);
 
 /// Nemesis with faults under way.
 struct Nemesis {
-    /// Sender of the phase's progress and of orders by hand; dropped when the phase is over.
-    heard: Sender<Heard>,
-    thread: JoinHandle<Deeds>,
+    /// Sender of the phase's progress and of manual orders; dropped when the phase is over.
+    to_nemesis: Sender<NemesisMessage>,
+    thread: JoinHandle<NemesisActions>,
     first: Arc<First>,
     /// True once the phase is over: nothing more is begun.
     is_over: Arc<AtomicBool>,
 }
 
 /// Message to a nemesis.
-enum Heard {
+enum NemesisMessage {
     News(News),
-    ByHand(Box<(ManualAction, WaitingOrder)>),
+    Manual(Box<(ManualAction, WaitingOrder)>),
 }
 
 /// Actions of a nemesis, in order.
 #[derive(Default)]
-struct Deeds {
+struct NemesisActions {
     done: Vec<FaultResult>,
-    by_hand: Vec<SteeredResult>,
+    manual: Vec<SteeredResult>,
     /// Records that were absent after the repair of a cut.
     absent: Vec<u64>,
 }
@@ -105,10 +105,10 @@ impl Nemesis {
         let faults = &phase.faults;
         let seed = phase.groups.first().map_or(0, |group| group.seed);
         let records = phase.groups.iter().map(|group| group.records).max().unwrap_or(0);
-        let (tell, heard) = channel();
+        let (to_nemesis, messages) = channel();
         let is_over = Arc::new(AtomicBool::new(false));
         let first = Arc::new(First::none());
-        let hand = FaultExecutor {
+        let executor = FaultExecutor {
             first: Arc::clone(&first),
             events: around.events.clone(),
             start,
@@ -124,18 +124,18 @@ impl Nemesis {
             done: Vec::new(),
             recovery: RecoveryWait::default(),
             put_off: BTreeSet::new(),
-            by_hand: Vec::new(),
+            manual: Vec::new(),
             stretch: around.look_back.cloned().map(Stretch::new),
             is_over: Arc::clone(&is_over),
         };
-        let thread = std::thread::spawn(move || hand.work(&heard));
-        Nemesis { heard: tell, thread, first, is_over }
+        let thread = std::thread::spawn(move || executor.work(&messages));
+        Nemesis { to_nemesis, thread, first, is_over }
     }
 
     /// Ends the nemesis, for the phase is over, and repairs what is broken. Returns what was done.
-    fn stop(self) -> Deeds {
+    fn stop(self) -> NemesisActions {
         self.is_over.store(true, Ordering::Relaxed);
-        drop(self.heard);
+        drop(self.to_nemesis);
         self.thread.join().unwrap_or_default()
     }
 }
@@ -143,7 +143,7 @@ impl Nemesis {
 struct FaultExecutor {
     first: Arc<First>,
     /// Stream to which it publishes what it does.
-    events: Stream,
+    events: EventStream,
     /// Begin of the phase, ns.
     start: Nanos,
     keeper: SharedKeeper,
@@ -164,8 +164,8 @@ struct FaultExecutor {
     recovery: RecoveryWait,
     /// Numbers of faults that wait for copies to be whole.
     put_off: BTreeSet<usize>,
-    /// Actions by hand, in order.
-    by_hand: Vec<SteeredResult>,
+    /// Manual actions, in order.
+    manual: Vec<SteeredResult>,
     /// Inserts that power cuts meet, if they are looked for after each cut.
     stretch: Option<Stretch>,
     /// True once the phase is over: nothing more is begun.
@@ -173,7 +173,7 @@ struct FaultExecutor {
 }
 
 impl FaultExecutor {
-    fn work(mut self, heard: &Receiver<Heard>) -> Deeds {
+    fn work(mut self, messages: &Receiver<NemesisMessage>) -> NemesisActions {
         let begin = Instant::now() + Duration::from_nanos(self.start.saturating_sub(now()));
         for number in 0..self.faults.len() {
             if self.faults[number].when.is_none() {
@@ -187,9 +187,9 @@ impl FaultExecutor {
                 next.map(|next| self.agenda[next].0.saturating_duration_since(Instant::now()));
             let look = self.recovery.next_look();
             let wait = due.unwrap_or(IDLE).min(look.unwrap_or(IDLE));
-            match heard.recv_timeout(wait) {
-                Ok(Heard::News(news)) => self.hear(news),
-                Ok(Heard::ByHand(asked)) => self.take(*asked),
+            match messages.recv_timeout(wait) {
+                Ok(NemesisMessage::News(news)) => self.on_news(news),
+                Ok(NemesisMessage::Manual(order)) => self.take(*order),
                 Err(RecvTimeoutError::Disconnected) => break,
                 // A fault that waits for copies is due with the next look: the look comes first.
                 Err(RecvTimeoutError::Timeout)
@@ -206,15 +206,15 @@ impl FaultExecutor {
         }
         self.repair_all();
         for newcomer in self.newcomers.account() {
-            self.tell_of(newcomer);
+            self.note_share(newcomer);
         }
         mark_dark(&mut self.done);
         let absent = self.stretch.map_or_else(Vec::new, Stretch::absent);
-        Deeds { done: self.done, by_hand: self.by_hand, absent }
+        NemesisActions { done: self.done, manual: self.manual, absent }
     }
 
     /// Schedules the faults whose condition holds now.
-    fn hear(&mut self, news: News) {
+    fn on_news(&mut self, news: News) {
         let holds = |number: &usize| match self.faults[*number].when {
             Some(Condition::Acked(count)) => news.acked >= count,
             Some(Condition::Rate) => news.at_rate,
@@ -252,7 +252,7 @@ impl FaultExecutor {
             }
         }
         for repair in repairs {
-            self.tell_wait(format!("{}: {}", repair.action.told(), repair.nodes.join(", ")));
+            self.publish_wait(format!("{}: {}", repair.action.describe(), repair.nodes.join(", ")));
             self.repair(repair.action, repair.nodes);
         }
         // A record that is still on its way must not count as lost when it is read back next.
@@ -260,7 +260,7 @@ impl FaultExecutor {
             std::thread::sleep(self.recovery.next_look().unwrap_or_default());
             self.look_at_copies();
             if let Some(waits) = self.recovery.waits() {
-                self.tell_wait(waits);
+                self.publish_wait(waits);
             }
         }
         for number in late {
@@ -279,8 +279,8 @@ impl FaultExecutor {
     }
 
     /// Publishes what is repaired, or waited for, now that the load is over.
-    fn tell_wait(&self, what: String) {
-        self.events.tell(Event::RecoveryWait { what });
+    fn publish_wait(&self, what: String) {
+        self.events.publish(Event::RecoveryWait { what });
     }
 
     /// Returns the place in the agenda of what is due first.
@@ -390,10 +390,10 @@ impl FaultExecutor {
 
     fn disturb(&mut self, number: usize, fault: NodeFault, aimed: &Aimed) {
         let action = NodeAction::Fault(fault.seeded(|| self.random.next_u64()));
-        if action.fate() == ProcessOutcome::Left {
+        if action.outcome() == ProcessOutcome::Left {
             let nodes: Vec<String> = aimed.iter().map(|(node, _)| node.clone()).collect();
             for newcomer in self.newcomers.leaving(&nodes) {
-                self.tell_of(newcomer);
+                self.note_share(newcomer);
             }
         }
         if !self.act(&action, aimed) {
@@ -414,11 +414,11 @@ impl FaultExecutor {
         let nodes = lock(&self.keeper).nodes()?;
         let chosen = choose(&nodes, aim, count, &mut self.random);
         if chosen.is_empty() || count.is_some_and(|count| chosen.len() < count as usize) {
-            let told = |node: &NodeDescription| match node.role {
+            let node_with_role = |node: &NodeDescription| match node.role {
                 Some(role) => format!("{} ({})", node.name, role.name()),
                 None => node.name.clone(),
             };
-            let known: Vec<String> = nodes.iter().map(told).collect();
+            let known: Vec<String> = nodes.iter().map(node_with_role).collect();
             let (few, wanted, known) = (few(count), wanted(aim), known.join(", "));
             return Err(TestbedError::Node(format!("{few} {wanted} now; there are {known}")));
         }
@@ -427,8 +427,8 @@ impl FaultExecutor {
 
     /// Asks whether copies are whole by now, and keeps the answer for its repairs.
     fn look_at_copies(&mut self) {
-        let told = lock(&self.keeper).whole();
-        if let Some((repairs, whole)) = self.recovery.hear(told) {
+        let copies = lock(&self.keeper).whole();
+        if let Some((repairs, whole)) = self.recovery.on_copies(copies) {
             for (number, whole) in repairs.into_iter().zip(whole) {
                 self.done[number].whole = Some(whole);
             }
@@ -436,11 +436,11 @@ impl FaultExecutor {
     }
 
     fn add(&mut self, what: &'static str) {
-        let began = self.tell_begin(what);
+        let began = self.publish_begin(what);
         let added = lock(&self.keeper).add_node();
         match added {
             Ok(node) => {
-                self.tell(self.fault_result(what, &node, None, began));
+                self.publish(self.fault_result(what, &node, None, began));
                 self.recovery.begin(self.done.len() - 1..self.done.len(), began);
                 self.node_processes.look(&self.keeper);
                 self.join(node);
@@ -458,14 +458,14 @@ impl FaultExecutor {
         match self.newcomers.take_in(&node, address.as_deref()) {
             Ok(None) => {}
             Ok(used) => {
-                self.tell(FaultResult { used, ..self.fault_result(what, &node, None, began) })
+                self.publish(FaultResult { used, ..self.fault_result(what, &node, None, began) })
             }
             Err(error) => self.note(what, &[(node, None)], began, (error, ActionFailure::Other)),
         }
     }
 
     /// Reports what a node that was added has of the records now that the load is over.
-    fn tell_of(&mut self, (node, share): (String, Result<String, String>)) {
+    fn note_share(&mut self, (node, share): (String, Result<String, String>)) {
         match share {
             Ok(share) => {
                 let of = |done: &&mut FaultResult| done.what == ADD.word && done.node == node;
@@ -481,8 +481,8 @@ impl FaultExecutor {
 
     /// Does something to nodes at one moment. Returns true if it was done.
     fn act(&mut self, action: &NodeAction, aimed: &Aimed) -> bool {
-        let what = action.told();
-        let began = self.tell_begin(what);
+        let what = action.describe();
+        let began = self.publish_begin(what);
         let names = aimed.iter().map(|(node, _)| node.clone()).collect();
         let is_cut = matches!(action, NodeAction::Fault(NodeFault::Power { .. }));
         if let Some(stretch) = self.stretch.as_mut().filter(|_| is_cut) {
@@ -501,7 +501,7 @@ impl FaultExecutor {
                 // Only an action that harms meets copies that are missing; a restart harms and repairs.
                 let (harms, renews) = (
                     matches!(action, NodeAction::Fault(_)),
-                    action.fate() == ProcessOutcome::Renewed,
+                    action.outcome() == ProcessOutcome::Renewed,
                 );
                 let mends = renews || !harms;
                 if renews {
@@ -512,7 +512,7 @@ impl FaultExecutor {
                     let (used, action) =
                         (Some(used.clone()), self.fault_result(what, node, *role, began));
                     let cut = cut.clone();
-                    self.tell(FaultResult { ended_ns, used, not_whole, cut, ..action });
+                    self.publish(FaultResult { ended_ns, used, not_whole, cut, ..action });
                 }
                 if let Some(stretch) = self.stretch.as_mut().filter(|_| is_cut) {
                     stretch.was_cut(first);
@@ -530,10 +530,10 @@ impl FaultExecutor {
     }
 
     /// Publishes that an action begins now. Returns that moment.
-    fn tell_begin(&self, what: &'static str) -> Nanos {
+    fn publish_begin(&self, what: &'static str) -> Nanos {
         let began = now();
         let at_ns = self.since_begin(began);
-        self.events.tell(Event::FaultBegan { what: what.to_owned(), at_ns });
+        self.events.publish(Event::FaultBegan { what: what.to_owned(), at_ns });
         began
     }
 

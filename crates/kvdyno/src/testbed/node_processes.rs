@@ -52,7 +52,7 @@ impl NodeProcesses {
                 let found = servers_at(&state.addresses).unwrap_or_default();
                 state.nodes = found.into_iter().map(|(pid, name)| (name, pid)).collect();
             }
-            let sampler = Sampler::start_telling(&state.pids(), sink).ok()?;
+            let sampler = Sampler::start_publishing(&state.pids(), sink).ok()?;
             state.follow = Some(sampler.follow());
             Some(sampler)
         })

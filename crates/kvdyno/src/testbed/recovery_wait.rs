@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(500);
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Answer of the servers: every copy is there, something is missing, or they cannot tell (`None`).
-type Told = Result<Option<Result<(), String>>, TestbedError>;
+type CopiesAnswer = Result<Option<Result<(), String>>, TestbedError>;
 
 /// Repairs whose copies are not whole yet.
 #[derive(Debug, Default)]
@@ -79,9 +79,9 @@ impl RecoveryWait {
 
     /// Takes in what the servers said at a look. Returns the repairs that it decides, each with the time that its
     /// copies took to be whole; `None` while nothing is decided.
-    pub fn hear(&mut self, told: Told) -> Option<(Vec<usize>, Vec<Redundancy>)> {
+    pub fn on_copies(&mut self, answer: CopiesAnswer) -> Option<(Vec<usize>, Vec<Redundancy>)> {
         let limit_is_over = self.since.is_some_and(|since| since.elapsed() > LIMIT);
-        match told {
+        match answer {
             // If the keeper is gone, its next order fails and says so.
             Ok(None) | Err(_) => {
                 *self = RecoveryWait::default();
@@ -122,7 +122,7 @@ impl RecoveryWait {
 mod tests {
     use super::*;
 
-    fn missing() -> Told {
+    fn missing() -> CopiesAnswer {
         Ok(Some(Err("n-2 is behind".to_owned())))
     }
 
@@ -132,11 +132,11 @@ mod tests {
         assert_eq!((recovery.state(), recovery.next_look()), (State::Whole, None));
         recovery.begin(3..5, now());
         assert_eq!(recovery.state(), State::Recovering);
-        assert_eq!(recovery.hear(missing()), None);
-        let told = recovery.waits();
-        assert_eq!(told.as_deref(), Some("copies are not whole: n-2 is behind, 0 of 60 s"));
+        assert_eq!(recovery.on_copies(missing()), None);
+        let wait = recovery.waits();
+        assert_eq!(wait.as_deref(), Some("copies are not whole: n-2 is behind, 0 of 60 s"));
         assert!(recovery.next_look().is_some_and(|next| next > Duration::ZERO));
-        let (repairs, whole) = recovery.hear(Ok(Some(Ok(())))).unwrap();
+        let (repairs, whole) = recovery.on_copies(Ok(Some(Ok(())))).unwrap();
         assert_eq!(repairs, [3, 4]);
         assert!(whole.iter().all(|whole| whole.after_ns == Some(whole.watched_ns)));
         assert_eq!((recovery.state(), recovery.next_look()), (State::Whole, None));
@@ -148,14 +148,14 @@ mod tests {
         let mut recovery = RecoveryWait::default();
         recovery.begin(0..1, now());
         recovery.since = Instant::now().checked_sub(LIMIT + Duration::from_secs(1));
-        let (repairs, whole) = recovery.hear(missing()).unwrap();
+        let (repairs, whole) = recovery.on_copies(missing()).unwrap();
         assert_eq!((repairs, whole[0].after_ns), (vec![0], None));
         assert_eq!(whole[0].missing, "n-2 is behind");
         assert_eq!(recovery.overdue().as_deref(), Some("n-2 is behind"));
         assert_eq!(recovery.next_look(), None, "nobody waits any more");
         assert_eq!(recovery.waits(), None);
         // Asked once more when the fault is due: whole by then, and the figure stays as it was told.
-        assert_eq!(recovery.hear(Ok(Some(Ok(())))), None);
+        assert_eq!(recovery.on_copies(Ok(Some(Ok(())))), None);
         assert_eq!(recovery.overdue(), None);
     }
 
@@ -163,7 +163,7 @@ mod tests {
     fn servers_that_cannot_tell_hold_nothing_up() {
         let mut recovery = RecoveryWait::default();
         recovery.begin(0..1, now());
-        assert_eq!(recovery.hear(Ok(None)), None);
+        assert_eq!(recovery.on_copies(Ok(None)), None);
         assert_eq!(recovery.state(), State::Whole);
     }
 }

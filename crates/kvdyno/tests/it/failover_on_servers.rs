@@ -27,39 +27,43 @@ fn run_by(testbed: &str, seconds: u32, fault: &str, more: &[&str]) -> Outcome {
     bench.run(&[&["run", &suite, "--testbed", testbed, "--quiet"], more].concat())
 }
 
-fn told(run: &Outcome) -> String {
+fn output(run: &Outcome) -> String {
     format!("{}{}", run.stdout, run.stderr)
 }
 
 fn writes(run: &Outcome) -> &Value {
     let writes = &run.phase("mix")["writes"];
-    assert!(writes.is_object(), "{}", told(run));
+    assert!(writes.is_object(), "{}", output(run));
     writes
 }
 
 /// Asserts that each copy of every record was read by itself, and that all were the same. Returns the account.
 fn replicas_agree(run: &Outcome, copies: usize) -> &Value {
-    let told = replicas_compared(run, copies);
-    assert_eq!(number_at(told, "differ"), 0, "{told}");
-    told
+    let copies_part = replicas_compared(run, copies);
+    assert_eq!(number_at(copies_part, "differ"), 0, "{copies_part}");
+    copies_part
 }
 
 /// Asserts that each copy was read by itself. Returns the result of that.
 fn replicas_compared(run: &Outcome, copies: usize) -> &Value {
-    let told = &writes(run)["copies"];
-    assert_eq!(told["not_shown"], "", "{told}");
-    assert_eq!(told["copies"].as_array().unwrap().len(), copies, "{told}");
-    told
+    let copies_part = &writes(run)["copies"];
+    assert_eq!(copies_part["not_shown"], "", "{copies_part}");
+    assert_eq!(copies_part["copies"].as_array().unwrap().len(), copies, "{copies_part}");
+    copies_part
 }
 
-fn every_record_was_compared(told: &Value) {
-    assert_eq!(number_at(told, "compared"), number_at(told, "asked"), "{told}");
+fn every_record_was_compared(copies_part: &Value) {
+    assert_eq!(
+        number_at(copies_part, "compared"),
+        number_at(copies_part, "asked"),
+        "{copies_part}"
+    );
 }
 
 /// Returns what followed the first fault, for reads or for writes.
 fn side<'a>(run: &'a Outcome, side: &str) -> &'a Value {
     let side = &run.phase("mix")["account"][0][side];
-    assert!(side.is_object(), "{}", told(run));
+    assert!(side.is_object(), "{}", output(run));
     side
 }
 
@@ -91,7 +95,7 @@ fn without_persistence_all_is_lost_that_was_written_before_the_kill() {
     let writes = writes(&run);
     // 2,000 were loaded and 400 a second inserted for two seconds.
     let lost = number_at(writes, "lost");
-    assert!((2_400..=3_200).contains(&lost), "{lost}: {}", told(&run));
+    assert!((2_400..=3_200).contains(&lost), "{lost}: {}", output(&run));
     assert_eq!(writes["exact"], true);
     let examples = writes["examples"].as_array().unwrap();
     assert_eq!(examples.len(), 10);
@@ -111,9 +115,14 @@ fn without_persistence_all_is_lost_that_was_written_before_the_kill() {
 fn with_every_write_on_disk_nothing_is_lost() {
     let run = run("redis?persistence=aof-always", 6, ALL_KILLED);
     let writes = writes(&run);
-    assert_eq!((number_at(writes, "lost"), number_at(writes, "unknown")), (0, 0), "{}", told(&run));
-    assert_eq!(standing(&run, "nothing is lost"), "confirmed", "{}", told(&run));
-    assert_ne!(run.code, 1, "{}", told(&run));
+    assert_eq!(
+        (number_at(writes, "lost"), number_at(writes, "unknown")),
+        (0, 0),
+        "{}",
+        output(&run)
+    );
+    assert_eq!(standing(&run, "nothing is lost"), "confirmed", "{}", output(&run));
+    assert_ne!(run.code, 1, "{}", output(&run));
     let reach = run.result["runs"][0]["claims"][0]["reach"].as_str().unwrap();
     assert!(reach.contains("proves nothing about a loss of power"), "{reach}");
 }
@@ -122,9 +131,10 @@ fn with_every_write_on_disk_nothing_is_lost() {
 fn promotions(run: &Outcome) -> usize {
     let phase = run.phase("mix");
     let events = phase["course"]["events"].as_array().unwrap();
-    let told = |event: &&Value| event["what"].as_str().unwrap().starts_with("promotion of redis-");
+    let is_promotion =
+        |event: &&Value| event["what"].as_str().unwrap().starts_with("promotion of redis-");
     let after_kill = |event: &&Value| number_at(event, "from_ns") >= 4_000_000_000;
-    events.iter().filter(told).filter(after_kill).count()
+    events.iter().filter(is_promotion).filter(after_kill).count()
 }
 
 /// Asserts that a replica takes over; what the old primary had not passed on may be gone, and is traced.
@@ -132,21 +142,21 @@ fn a_replica_takes_over(testbed: &str, copies: usize) -> Outcome {
     let run = run(testbed, 20, PRIMARY_KILLED);
     replicas_agree(&run, copies);
     let writes = writes(&run);
-    assert_eq!(number_at(writes, "unknown"), 0, "{}", told(&run));
+    assert_eq!(number_at(writes, "unknown"), 0, "{}", output(&run));
     let (lost, examples) = (number_at(writes, "lost"), writes["examples"].as_array().unwrap());
     assert_eq!(examples.len() as u64, lost.min(10));
     // Two promotions are two primaries for a while: what the first took in then is gone.
     let promoted = promotions(&run);
-    assert!(promoted >= 1, "{}", told(&run));
-    assert!(lost < 200 || promoted > 1, "what was on its way, no more: {}", told(&run));
-    assert_eq!(standing(&run, "nothing is lost") == "refuted", lost > 0, "{}", told(&run));
-    assert_eq!(standing(&run, "it goes on"), "confirmed", "{}", told(&run));
+    assert!(promoted >= 1, "{}", output(&run));
+    assert!(lost < 200 || promoted > 1, "what was on its way, no more: {}", output(&run));
+    assert_eq!(standing(&run, "nothing is lost") == "refuted", lost > 0, "{}", output(&run));
+    assert_eq!(standing(&run, "it goes on"), "confirmed", "{}", output(&run));
     let side = side(&run, "writes");
     assert!(side["first_error_ns"].is_u64() && side["former_rate"].is_f64(), "{side}");
     let shares = side["throughput"]["shares"].as_array().unwrap();
-    assert!(shares.iter().any(|told| told["share"] == 0.5), "{side}");
+    assert!(shares.iter().any(|share| share["share"] == 0.5), "{side}");
     let gap = number_at(side, "unavailable_ns");
-    assert!(gap < 12_000_000_000, "before the repair: {}", told(&run));
+    assert!(gap < 12_000_000_000, "before the repair: {}", output(&run));
     run
 }
 
@@ -154,14 +164,14 @@ fn a_replica_takes_over(testbed: &str, copies: usize) -> Outcome {
 fn client_sharded_redis_grows_by_standing_still() {
     let run = run("redis-sharded:3", 6, "do = \"add\"\nat = \"2s\"");
     let faults = run.phase("mix")["faults"].as_array().unwrap();
-    let told_of = |at: usize, key: &str| faults[at][key].as_str().unwrap_or_default();
-    assert_eq!([told_of(0, "what"), told_of(1, "what")], ["add", "move records"], "{faults:?}");
-    assert!(told_of(1, "used").ends_with("to where 4 servers have them"), "{faults:?}");
+    let text_of = |at: usize, key: &str| faults[at][key].as_str().unwrap_or_default();
+    assert_eq!([text_of(0, "what"), text_of(1, "what")], ["add", "move records"], "{faults:?}");
+    assert!(text_of(1, "used").ends_with("to where 4 servers have them"), "{faults:?}");
     let time = |key: &str| number_at(&faults[1], key);
     let moving = time("ended_ns") - time("began_ns");
     let unavailable = number_at(&run.phase("mix")["unavailable"]["all"], "length_ns");
-    assert!(unavailable + 50_000_000 >= moving, "{unavailable} ns of {moving}: {}", told(&run));
-    assert_eq!(number_at(writes(&run), "lost"), 0, "{}", told(&run));
+    assert!(unavailable + 50_000_000 >= moving, "{unavailable} ns of {moving}: {}", output(&run));
+    assert_eq!(number_at(writes(&run), "lost"), 0, "{}", output(&run));
     let errors = run.phase("mix")["errors"].as_array().unwrap();
     assert!(errors.iter().all(|error| error["certainty"] == "failed"), "{errors:?}");
 }
@@ -176,8 +186,11 @@ fn sentinel_promotes_a_replica() {
 fn a_cluster_promotes_a_replica() {
     let run = a_replica_takes_over("redis-cluster:6", 2);
     // Until the killed node is known as a replica again, a third of the records have one copy.
-    let told = &writes(&run)["copies"];
-    assert!(number_at(told, "compared") > number_at(told, "asked") / 2, "{told}");
+    let copies_part = &writes(&run)["copies"];
+    assert!(
+        number_at(copies_part, "compared") > number_at(copies_part, "asked") / 2,
+        "{copies_part}"
+    );
 }
 
 #[cfg(feature = "etcd")]
@@ -185,8 +198,13 @@ fn a_cluster_promotes_a_replica() {
 fn etcd_elects_once_and_loses_nothing() {
     let run = run("etcd:3", 20, PRIMARY_KILLED);
     let writes = writes(&run);
-    assert_eq!((number_at(writes, "lost"), number_at(writes, "unknown")), (0, 0), "{}", told(&run));
-    assert_eq!(standing(&run, "nothing is lost"), "confirmed", "{}", told(&run));
+    assert_eq!(
+        (number_at(writes, "lost"), number_at(writes, "unknown")),
+        (0, 0),
+        "{}",
+        output(&run)
+    );
+    assert_eq!(standing(&run, "nothing is lost"), "confirmed", "{}", output(&run));
     every_record_was_compared(replicas_agree(&run, 3));
     let side = side(&run, "writes");
     let gap = number_at(side, "unavailable_ns");
@@ -200,10 +218,15 @@ fn etcd_elects_once_and_loses_nothing() {
 fn nats_elects_once_and_loses_nothing() {
     let run = run("nats:3", 20, PRIMARY_KILLED);
     let writes = writes(&run);
-    assert_eq!((number_at(writes, "lost"), number_at(writes, "unknown")), (0, 0), "{}", told(&run));
-    assert!(run.anomalies.is_empty(), "{}", told(&run));
-    assert_eq!(standing(&run, "nothing is lost"), "confirmed", "{}", told(&run));
-    assert_eq!(standing(&run, "it goes on"), "confirmed", "{}", told(&run));
+    assert_eq!(
+        (number_at(writes, "lost"), number_at(writes, "unknown")),
+        (0, 0),
+        "{}",
+        output(&run)
+    );
+    assert!(run.anomalies.is_empty(), "{}", output(&run));
+    assert_eq!(standing(&run, "nothing is lost"), "confirmed", "{}", output(&run));
+    assert_eq!(standing(&run, "it goes on"), "confirmed", "{}", output(&run));
     let side = side(&run, "writes");
     let gap = number_at(side, "unavailable_ns");
     assert!((100_000_000..12_000_000_000).contains(&gap), "an election, before the repair: {side}");
@@ -217,7 +240,7 @@ fn nats_with_one_replica_keeps_every_write_through_a_kill_and_memory_none() {
     for (words, keeps) in [("nats", true), ("nats?storage=memory", false)] {
         let run = run(words, 6, ALL_KILLED);
         let lost = number_at(writes(&run), "lost");
-        assert_eq!(lost == 0, keeps, "{words}: {}", told(&run));
+        assert_eq!(lost == 0, keeps, "{words}: {}", output(&run));
         assert!(keeps || lost >= 2_400, "{words}: all that was loaded and inserted: {lost}");
         let durability = &run.result["runs"][0]["store"]["durability"];
         let expected = if keeps { "process-kill" } else { "none" };
@@ -267,16 +290,16 @@ fn cassandra_at_quorum_loses_nothing_of_two_agents_and_fails_no_more_than_was_in
         assert_eq!((&tally["judged"], &tally["unknown"]), (&tally["reads"], &0.into()), "{name}");
     }
     let writes = writes(&run);
-    assert!(writes["how"].as_str().unwrap().starts_with("at level all"), "{}", told(&run));
+    assert!(writes["how"].as_str().unwrap().starts_with("at level all"), "{}", output(&run));
     let copies = replicas_compared(&run, 3);
     every_record_was_compared(copies);
     let unclear = number_at(side(&run, "writes"), "indeterminate");
     the_killed_node_lacks_some_and_others_what_is_unclear(copies, "cassandra-2", unclear);
-    assert_eq!(number_at(writes, "lost"), 0, "{}", told(&run));
+    assert_eq!(number_at(writes, "lost"), 0, "{}", output(&run));
     for name in ["reads", "writes"] {
         let side = side(&run, name);
         let errors = number_at(side, "failed") + number_at(side, "indeterminate");
-        assert!(errors <= 8 * 4, "{errors} errors with eight clients: {}", told(&run));
+        assert!(errors <= 8 * 4, "{errors} errors with eight clients: {}", output(&run));
     }
 }
 
@@ -336,8 +359,8 @@ fn a_cache_in_front_hides_no_loss_and_a_new_node_without_records_confirms_nothin
     let bed = Described::new();
     let killed = disturbed("do = \"kill\"\nnode = \"all\"\nat = \"2s\"\nrepair = \"500ms\"");
     let run = bed.run(BEFORE, &killed);
-    assert!(number_at(writes(&run), "lost") >= 1_000, "all that was loaded: {}", told(&run));
-    assert_eq!((standing(&run, "nothing is lost"), run.code), ("refuted", 1), "{}", told(&run));
+    assert!(number_at(writes(&run), "lost") >= 1_000, "all that was loaded: {}", output(&run));
+    assert_eq!((standing(&run, "nothing is lost"), run.code), ("refuted", 1), "{}", output(&run));
 
     let grown = disturbed("do = \"add\"\nat = \"1s\"");
     for url in ["redis+sharded://@", BEFORE] {
@@ -347,8 +370,8 @@ fn a_cache_in_front_hides_no_loss_and_a_new_node_without_records_confirms_nothin
         let has = faults[0]["used"].as_str().unwrap();
         let held: u64 = has.split(' ').nth(1).unwrap().parse().unwrap();
         assert!((200..500).contains(&held) && has.starts_with("has "), "a third: {faults:?}");
-        assert_eq!(standing(&run, "no downtime"), "confirmed", "{}", told(&run));
-        assert_eq!(number_at(writes(&run), "lost"), 0, "{}", told(&run));
+        assert_eq!(standing(&run, "no downtime"), "confirmed", "{}", output(&run));
+        assert_eq!(number_at(writes(&run), "lost"), 0, "{}", output(&run));
     }
 
     // Clients that ask one server never learn of the other.
@@ -360,5 +383,5 @@ fn a_cache_in_front_hides_no_loss_and_a_new_node_without_records_confirms_nothin
         assert!(why.contains("the new server gets none: the URL names one server"), "{claim}");
     }
     assert_eq!(claims.len(), 2);
-    assert_eq!(run.code, 2, "{}", told(&run));
+    assert_eq!(run.code, 2, "{}", output(&run));
 }

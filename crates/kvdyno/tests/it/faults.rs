@@ -24,7 +24,7 @@ fn run(suite: &Suite, target: [&str; 2]) -> Ran {
 }
 
 impl Ran {
-    fn told(&self) -> String {
+    fn output(&self) -> String {
         format!("{}\n{}", self.outcome.stdout, self.outcome.stderr)
     }
 
@@ -35,7 +35,7 @@ impl Ran {
     /// Returns the faults and repairs, each with its node; asserts that none went wrong.
     fn faults(&self) -> Vec<(&str, &str)> {
         let faults = self.phase("mix")["faults"].as_array().unwrap();
-        assert!(faults.iter().all(|fault| fault["error"].is_null()), "{}", self.told());
+        assert!(faults.iter().all(|fault| fault["error"].is_null()), "{}", self.output());
         let text = |value: &'_ Value| value.as_str().unwrap().to_owned().leak() as &str;
         faults.iter().map(|fault| (text(&fault["what"]), text(&fault["node"]))).collect()
     }
@@ -74,20 +74,20 @@ fn a_killed_server_is_started_again_and_what_it_had_acknowledged_is_there() {
     let suite = load(4).fault("kill").set("at", "1s").set("repair", "1s");
     let ran = run(&suite, ["--testbed", "redis?persistence=aof-always"]);
     assert_eq!(ran.faults(), [("kill", "redis-1"), ("start again", "redis-1")]);
-    assert!(ran.unsuccessful() > 0, "a second without a server: {}", ran.told());
-    assert_eq!(ran.anomalies(), 0, "{}", ran.told());
-    assert_eq!(ran.phase("mix:read-back")["tally"]["judged"], 2000, "{}", ran.told());
+    assert!(ran.unsuccessful() > 0, "a second without a server: {}", ran.output());
+    assert_eq!(ran.anomalies(), 0, "{}", ran.output());
+    assert_eq!(ran.phase("mix:read-back")["tally"]["judged"], 2000, "{}", ran.output());
     let faults = &ran.phase("mix")["faults"];
     let began = |at: usize| faults[at]["began_ns"].as_u64().unwrap();
     assert!(began(0) >= 1_000_000_000 && began(1) >= began(0) + 1_000_000_000, "{faults}");
-    assert!(ran.told().contains("mix: kill redis-1"), "{}", ran.told());
+    assert!(ran.output().contains("mix: kill redis-1"), "{}", ran.output());
     // Its new process is sampled, to the end of this phase and in the next.
     let [(node, pid)] = ran.later()[..] else { panic!("{:?}", ran.later()) };
     let server = &ran.phase("mix")["resources"]["servers"][0];
     assert_eq!((node, &server["pid"], &server["alive"]), ("redis-1", &pid.into(), &true.into()));
     for phase in ["mix", "mix:read-back"] {
         let last = |process| ran.sampled(phase, process).last().copied();
-        assert_eq!(last("redis-1"), last("machine"), "{phase}: {}", ran.told());
+        assert_eq!(last("redis-1"), last("machine"), "{phase}: {}", ran.output());
     }
 }
 
@@ -99,9 +99,9 @@ fn what_a_killed_server_has_forgotten_is_named_lost() {
     assert_eq!(ran.faults(), [("kill", "redis-1"), ("start again", "redis-1")]);
     let lost = ran.phase("mix:read-back")["tally"]["anomalies"].as_array().unwrap();
     let named: u64 = lost.iter().map(|count| count.as_u64().unwrap()).sum();
-    assert_eq!(named, 2000, "all was in memory only: {}", ran.told());
+    assert_eq!(named, 2000, "all was in memory only: {}", ran.output());
     // It promises nothing else, so that only the build of the tests speaks against the run.
-    assert_eq!(ran.outcome.code, 2, "{}", ran.told());
+    assert_eq!(ran.outcome.code, 2, "{}", ran.output());
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn every_server_rewrites_its_log_while_the_load_goes_on() {
     let testbed = "redis-sharded:2?persistence=aof-everysec&rewrites=held-off";
     let ran = run(&suite, ["--testbed", testbed]);
     assert_eq!(ran.faults(), [("rewrite", "redis-1"), ("rewrite", "redis-2")]);
-    assert_eq!((ran.unsuccessful(), ran.anomalies()), (0, 0), "{}", ran.told());
+    assert_eq!((ran.unsuccessful(), ran.anomalies()), (0, 0), "{}", ran.output());
 }
 
 #[test]
@@ -123,14 +123,14 @@ fn a_paused_server_is_resumed_again_and_again() {
     for pair in faults.chunks(2) {
         assert_eq!(pair, [("pause", "redis-1"), ("resume", "redis-1")]);
     }
-    assert_eq!(ran.anomalies(), 0, "{}", ran.told());
+    assert_eq!(ran.anomalies(), 0, "{}", ran.output());
 }
 
 #[test]
 fn faults_want_a_testbed() {
     let ran = run(&load(4).fault("kill"), ["--store", "map:"]);
     assert_eq!(ran.outcome.code, 64);
-    assert!(ran.told().contains("--testbed NAME"), "{}", ran.told());
+    assert!(ran.output().contains("--testbed NAME"), "{}", ran.output());
 }
 
 #[test]
@@ -155,8 +155,8 @@ fn a_partition_stalls_the_clients_until_it_is_repaired() {
     assert!(began(1) >= began(0) + 1_000_000_000, "{faults}");
     let series = ran.phase("mix")["series"].as_array().unwrap();
     let longest = series.iter().filter_map(|series| series["service"]["max_ns"].as_u64()).max();
-    assert!(longest > Some(900_000_000) || ran.unsuccessful() > 0, "{}", ran.told());
-    assert_eq!(ran.anomalies(), 0, "{}", ran.told());
+    assert!(longest > Some(900_000_000) || ran.unsuccessful() > 0, "{}", ran.output());
+    assert_eq!(ran.anomalies(), 0, "{}", ran.output());
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn several_servers_are_killed_and_started_again_at_one_moment() {
     assert_eq!(faults[1]["began_ns"], faults[2]["began_ns"]);
     assert_eq!(faults[3]["began_ns"], faults[4]["began_ns"]);
     assert!(text(5, "error").contains("over before its condition held"), "{faults:?}");
-    assert!(ran.unsuccessful() > 0 && ran.anomalies() == 0, "{}", ran.told());
+    assert!(ran.unsuccessful() > 0 && ran.anomalies() == 0, "{}", ran.output());
 }
 
 #[test]
@@ -188,11 +188,11 @@ fn a_cluster_takes_a_node_and_gives_one_up_under_load() {
     let target = ["--testbed", "redis-cluster:3?replicas=0"];
     let ran = run(&suite, target);
     assert_eq!(ran.faults(), [("add", "redis-4"), ("remove", "redis-4")]);
-    assert_eq!(ran.anomalies(), 0, "{}", ran.told());
+    assert_eq!(ran.anomalies(), 0, "{}", ran.output());
     let [(node, _)] = ran.later()[..] else { panic!("{:?}", ran.later()) };
     assert_eq!(node, "redis-4");
-    assert!(!ran.sampled("mix", "redis-4").is_empty(), "{}", ran.told());
-    assert_eq!(ran.phase("mix:read-back")["tally"]["judged"], 2000, "{}", ran.told());
+    assert!(!ran.sampled("mix", "redis-4").is_empty(), "{}", ran.output());
+    assert_eq!(ran.phase("mix:read-back")["tally"]["judged"], 2000, "{}", ran.output());
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn what_a_testbed_cannot_bear_is_refused_before_it_is_started() {
         (load(4).fault("lossy").set("loss", 0.1), "redis?network=host", "leave `network=host` out"),
     ] {
         let ran = run(&suite, ["--testbed", testbed]);
-        assert_eq!(ran.outcome.code, 64, "{}", ran.told());
-        assert!(ran.told().contains(said), "{said}: {}", ran.told());
+        assert_eq!(ran.outcome.code, 64, "{}", ran.output());
+        assert!(ran.output().contains(said), "{said}: {}", ran.output());
     }
 }

@@ -40,12 +40,12 @@ impl Run {
     }
 
     /// Waits until the primary holds so many records, and sends a line to it.
-    fn tell_primary(&self, records: u64, words: &str) {
-        self.tell("master", records, &[words]);
+    fn send_to_primary(&self, records: u64, words: &str) {
+        self.send_lines("master", records, &[words]);
     }
 
     /// Waits until nodes of this role hold so many records, and sends one line to each.
-    fn tell(&self, role: &str, records: u64, words: &[&str]) {
+    fn send_lines(&self, role: &str, records: u64, words: &[&str]) {
         let begin = Instant::now();
         let is = |node: &String| {
             said(node, "INFO").is_some_and(|info| info.contains(&format!("role:{role}")))
@@ -241,7 +241,7 @@ fn with_fault(act: &str, repair: &str) -> Suite {
 #[test]
 fn thirty_seven_lost_inserts_are_reported_as_those_thirty_seven() {
     let run = Run::start(1, "", &inserts(5_000));
-    run.tell_primary(500, "SIM LOSE 37");
+    run.send_to_primary(500, "SIM LOSE 37");
     let ran = run.end();
     let known: BTreeSet<u64> = ran.truth("lose").iter().map(record_of).collect();
     assert_eq!(known.len(), 37);
@@ -251,7 +251,7 @@ fn thirty_seven_lost_inserts_are_reported_as_those_thirty_seven() {
 #[test]
 fn inserts_that_no_replica_had_when_the_primary_was_killed_are_reported_one_by_one() {
     let run = Run::start(3, "&takeover=1s", &with_fault("kill", "1s"));
-    run.tell_primary(500, "SIM UNREPLICATED 37");
+    run.send_to_primary(500, "SIM UNREPLICATED 37");
     let ran = run.end();
     let known: BTreeSet<u64> = ran.truth("unreplicated").iter().map(record_of).collect();
     assert_eq!(known.len(), 37, "{}", ran.told);
@@ -280,7 +280,7 @@ fn a_killed_primary_whose_replicas_have_everything_costs_nothing_but_the_takeove
 #[test]
 fn writes_that_replicas_confirmed_and_have_not_are_named_with_who_lacks_them() {
     let run = Run::start(3, "&takeover=10s&ack=after", &inserts(5_000));
-    run.tell("slave", 500, &["SIM SKIP 4", "SIM SKIP 5"]);
+    run.send_lines("slave", 500, &["SIM SKIP 4", "SIM SKIP 5"]);
     let ran = run.end();
     // No read of the run has met them, and nothing is lost while the primary lives.
     ran.is_whole();
@@ -337,7 +337,7 @@ fn two_seconds_of_refusals_are_two_seconds() {
     let mut reported = Vec::new();
     for _ in 0..6 {
         let run = Run::start(1, "", &inserts(5_000));
-        run.tell_primary(500, "SIM DOWN 2000");
+        run.send_to_primary(500, "SIM DOWN 2000");
         let ran = run.end();
         assert!(ran.anomalies.is_empty(), "{}", ran.told);
         let both = [ran.errors_lasted().as_secs_f64() * 1e3, ran.unavailable()];
@@ -354,7 +354,7 @@ fn old_versions_are_reported_with_how_old_they_are() {
     let mix = Suite::of(20).line(KEY).load().phase("mix", "get = 50, update = 50");
     let run = Run::start(1, "", &mix.set("rate", "2k/s").set("duration", "6s"));
     for behind in 1..=5 {
-        run.tell_primary(20, &format!("SIM STALE 20 {behind}"));
+        run.send_to_primary(20, &format!("SIM STALE 20 {behind}"));
         run.await_truth("stale", 20 * behind);
     }
     let ran = run.end();
@@ -403,7 +403,7 @@ fn a_healthy_group_is_linearizable_and_one_that_serves_old_values_is_not() {
     let answer = |ran: &Ran| ran.phase("insert")["linearizability"]["answer"].clone();
     assert_eq!(answer(&healthy), "ok", "{}", healthy.told);
     let run = Run::start(3, "&takeover=10s", &suite);
-    run.tell_primary(500, "SIM STALE 5000 1");
+    run.send_to_primary(500, "SIM STALE 5000 1");
     let lying = run.end();
     assert_eq!((answer(&lying), lying.code), ("violated".into(), 1), "{}", lying.told);
 }

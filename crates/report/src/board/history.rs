@@ -50,7 +50,7 @@ pub(super) struct HistoryChart {
 
 /// A lasting change of a figure, in words.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct ToldStep {
+pub(super) struct StepDescription {
     /// Time at which the first result with it was measured.
     pub when: String,
     pub text: String,
@@ -82,7 +82,7 @@ pub(super) fn chart(
     entries: &[&Entry],
     drawn: Drawn,
     steps: &Steps,
-) -> (HistoryChart, Vec<ToldStep>) {
+) -> (HistoryChart, Vec<StepDescription>) {
     let figures: Vec<Option<Figure>> = entries.iter().map(|entry| drawn.of(entry)).collect();
     let valid: Vec<bool> = entries.iter().map(|entry| entry.verdict == Standing::Valid).collect();
     // Results that may be distorted are shown, but prove nothing.
@@ -104,13 +104,13 @@ pub(super) fn chart(
         }
         from = end;
     }
-    let told = found.iter().enumerate().map(|(index, step)| {
+    let descriptions = found.iter().enumerate().map(|(index, step)| {
         let (first, before) = (entries[judged[step.at].0], entries[judged[step.at - 1].0]);
         let is_worse = (step.change < 0.0) == (drawn == Drawn::Rate);
         let what = if drawn == Drawn::Rate { "throughput" } else { "p99" };
         let [old, new] = [levels[index].2, levels[index + 1].2].map(|level| drawn.text(level));
         let (change, since) = (100.0 * step.change, name(first));
-        ToldStep {
+        StepDescription {
             when: first.when.clone(),
             text: format!(
                 "{what} {change:+.1} % ({old} → {new}) since {since}; before it {}",
@@ -119,7 +119,7 @@ pub(super) fn chart(
             is_worse,
         }
     });
-    let told: Vec<ToldStep> = told.collect();
+    let descriptions: Vec<StepDescription> = descriptions.collect();
     let rounded = |value: f64| format!("{value:.4e}").parse().unwrap_or(value);
     let interval = |at: fn((f64, f64)) -> f64| {
         let bound = |figure: &Option<Figure>| figure.as_ref()?.interval.map(at).map(rounded);
@@ -140,7 +140,7 @@ pub(super) fn chart(
         valid,
         levels: levels.into_iter().map(|(from, to, level)| (from, to, rounded(level))).collect(),
     };
-    (chart, told)
+    (chart, descriptions)
 }
 
 /// Names a result so that it differs from its neighbours.

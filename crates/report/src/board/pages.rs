@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::entries::{Class, Entry, Figure, Standing};
 use super::evidence::ShownElsewhere;
-use super::history::{Drawn, HistoryChart, Kin, ToldStep, chart, day};
+use super::history::{Drawn, HistoryChart, Kin, StepDescription, chart, day};
 use super::steps::Steps;
 use super::{Board, REPORTS, Skipped};
 use crate::html::script_json;
@@ -70,7 +70,7 @@ struct Listed {
 /// A step, with the store and the phase that it belongs to.
 #[derive(Clone)]
 pub(super) struct ListedStep {
-    step: ToldStep,
+    step: StepDescription,
     store: String,
     file: String,
     place: String,
@@ -288,7 +288,7 @@ struct HistoryCard {
     setup: String,
     machine: String,
     class: String,
-    steps: Vec<ToldStep>,
+    steps: Vec<StepDescription>,
     charts: Vec<&'static str>,
     rows: Vec<Row>,
 }
@@ -310,7 +310,7 @@ impl StorePage {
                 Drawn::P99 => entries.iter().any(|entry| entry.p99.is_some()),
             };
             let drawn = figures.iter().filter(has).map(|drawn| chart(&entries, *drawn, steps));
-            let (drawn, told): (Vec<HistoryChart>, Vec<Vec<ToldStep>>) = drawn.unzip();
+            let (drawn, steps): (Vec<HistoryChart>, Vec<Vec<StepDescription>>) = drawn.unzip();
             let card = HistoryCard {
                 suite_file: suite_file(&kin.suite),
                 suite: kin.suite,
@@ -318,7 +318,7 @@ impl StorePage {
                 setup: kin.setup,
                 machine: kin.machine,
                 class: kin.class.text(),
-                steps: told.into_iter().flatten().collect(),
+                steps: steps.into_iter().flatten().collect(),
                 charts: drawn.iter().map(|chart| chart.title).collect(),
                 rows: entries.iter().rev().map(|entry| row(entry, None, 1)).collect(),
             };

@@ -134,8 +134,9 @@ fn factors(before: &Side, after: &Side) -> [f64; 2] {
     let (least, most) = CORRELATION;
     let r = (seen + (1.0 + 3.0 * seen.max(0.0)) / (n + m)).clamp(least, most);
     [n, m].map(|count| {
-        let unlike = 1.0 - r;
-        1.0 + 2.0 * r / unlike - 2.0 * r * (1.0 - r.powi(count as i32)) / (count * unlike * unlike)
+        let remaining = 1.0 - r;
+        1.0 + 2.0 * r / remaining
+            - 2.0 * r * (1.0 - r.powi(count as i32)) / (count * remaining * remaining)
     })
 }
 

@@ -51,16 +51,16 @@ pub(super) fn of_claim(comparison: &Comparison, claim: &Claim) -> ClaimResult {
 fn of_condition(comparison: &Comparison, condition: &Condition) -> Vec<ConditionResult> {
     let phases: Vec<&PhaseComparison> = match asked(comparison, condition) {
         Ok(phases) => phases.collect(),
-        Err(error) => return vec![told(condition, None, None, error.to_string())],
+        Err(error) => return vec![judge_condition(condition, None, None, error.to_string())],
     };
     if phases.is_empty() {
         let why = "no such phase came to its end on both sides".to_owned();
-        return vec![told(condition, None, None, why)];
+        return vec![judge_condition(condition, None, None, why)];
     }
     let of_phase = |phase: &&PhaseComparison| {
         let figures = std::slice::from_ref(figure(condition));
         let Some(both) = phase.both(condition.subject.operations, figures) else {
-            return told(
+            return judge_condition(
                 condition,
                 Some(phase),
                 None,
@@ -72,14 +72,19 @@ fn of_condition(comparison: &Comparison, condition: &Condition) -> Vec<Condition
             true => "a measurement is invalid",
             false => "too noisy to tell",
         };
-        told(condition, Some(phase), Some((difference, comparison.invalid)), why.to_owned())
+        judge_condition(
+            condition,
+            Some(phase),
+            Some((difference, comparison.invalid)),
+            why.to_owned(),
+        )
     };
     phases.iter().map(of_phase).collect()
 }
 
 /// Judges a condition in a phase and puts it into words, by the difference there, if there is one, and whether a
 /// measurement is invalid. `why` says why it is not shown, if it is not.
-fn told(
+fn judge_condition(
     condition: &Condition,
     phase: Option<&PhaseComparison>,
     measured: Option<(Difference, bool)>,

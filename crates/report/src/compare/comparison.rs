@@ -9,7 +9,7 @@ use crate::result::{ClaimResult, CostResult, TrialNumber};
 use super::difference::{ASSUMED_SCATTER, Difference, Shown};
 use super::equality::{Differences, is_invalid, is_suspect};
 use super::estimate::{ComparedSide, Estimate};
-use super::figures::{SHOWN, basis, cost};
+use super::figures::{SHOWN, cost, measured_figure};
 use super::samples::PhaseSamples;
 use super::source::{CompareError, Source};
 
@@ -287,7 +287,7 @@ impl PhaseComparison {
         let (first, second) = (side(&self.first)?, side(&self.second)?);
         // The sides are resampled apart; equal sides must not get equal resamples.
         let seed = |side: u64| mix64(SEED ^ side);
-        let measured: Vec<ConditionFigure> = figures.iter().map(basis).collect();
+        let measured: Vec<ConditionFigure> = figures.iter().map(measured_figure).collect();
         let told = |side: &ComparedSide, number: usize| {
             let estimates = side.estimates(&measured, seed(number as u64 + 1));
             let told = figures.iter().zip(estimates).map(|(figure, estimate)| match figure {

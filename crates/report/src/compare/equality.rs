@@ -15,7 +15,7 @@ const NAMES_ONLY: [&str; 2] = ["name", "seed"];
 /// Members of a plan's phases and groups that give a length and not the kind of work: told, not refused.
 const LENGTHS: [&str; 3] = ["duration", "requests", "time_limit"];
 /// Most characters of a value in a message.
-const TOLD: usize = 60;
+const LONGEST_VALUE: usize = 60;
 
 /// Differences between two sides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -229,7 +229,7 @@ pub fn is_suspect(source: &Source) -> bool {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(TOLD) {
+    match text.char_indices().nth(LONGEST_VALUE) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

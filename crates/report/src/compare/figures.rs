@@ -34,7 +34,7 @@ pub(super) fn words() -> String {
 }
 
 /// Returns the figure that is measured where `figure` is computed from it.
-pub(super) fn basis(figure: &ConditionFigure) -> ConditionFigure {
+pub(super) fn measured_figure(figure: &ConditionFigure) -> ConditionFigure {
     match figure {
         ConditionFigure::Cost => ConditionFigure::Rate,
         other => other.clone(),

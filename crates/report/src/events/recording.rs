@@ -69,7 +69,7 @@ impl<W: Write> Recording<W> {
 }
 
 impl<W: Write + Send> Subscriber for Recording<W> {
-    fn hear(&mut self, event: &Event) {
+    fn on_event(&mut self, event: &Event) {
         if self.failed.is_none() {
             self.failed = self.write(event).err();
         }
@@ -98,7 +98,7 @@ mod tests {
 
     fn recorded() -> Vec<u8> {
         let mut recording = Recording::new(Vec::new());
-        sample::events().iter().for_each(|event| recording.hear(event));
+        sample::events().iter().for_each(|event| recording.on_event(event));
         assert!(recording.failed.is_none());
         recording.to
     }

@@ -17,12 +17,12 @@ pub const MOST_WAITING: usize = 256 << 20;
 /// Receiver of events. It gets them in their order and cannot change them.
 pub trait Subscriber: Send {
     /// Takes the next event.
-    fn hear(&mut self, event: &Event);
+    fn on_event(&mut self, event: &Event);
 }
 
 /// Stream of a run's events; its clones are one and the same stream.
 #[derive(Clone, Debug, Default)]
-pub struct Stream(Arc<Mutex<State>>);
+pub struct EventStream(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -30,7 +30,7 @@ struct State {
     queues: Vec<Arc<Queue>>,
 }
 
-impl Stream {
+impl EventStream {
     /// Lets `subscriber` hear all events from now on.
     pub fn subscribe<S: Subscriber + 'static>(&self, subscriber: S) -> Subscription<S> {
         self.subscribe_within(subscriber, MOST_WAITING)
@@ -43,11 +43,11 @@ impl Stream {
     ) -> Subscription<S> {
         let queue = Arc::new(Queue { most_waiting, ..Queue::default() });
         locked(&self.0).queues.push(Arc::clone(&queue));
-        let heard = Arc::clone(&queue);
+        let queue_of_thread = Arc::clone(&queue);
         let thread = std::thread::spawn(move || {
-            let _gone = Gone(&heard);
-            while let Some(event) = heard.next() {
-                subscriber.hear(&event);
+            let _gone = Gone(&queue_of_thread);
+            while let Some(event) = queue_of_thread.next() {
+                subscriber.on_event(&event);
             }
             subscriber
         });
@@ -58,7 +58,7 @@ impl Stream {
     ///
     /// # Panics
     /// If the event does not follow from those before: that is a mistake in kvdyno.
-    pub fn tell(&self, event: Event) {
+    pub fn publish(&self, event: Event) {
         let mut state = locked(&self.0);
         state.fold.apply(&event).expect("events follow from those before");
         let event = Arc::new(event);
@@ -89,7 +89,7 @@ pub struct Subscription<S> {
 
 /// A subscriber that has received all of its events.
 #[derive(Debug)]
-pub struct Heard<S> {
+pub struct FinishedSubscription<S> {
     /// The subscriber.
     pub subscriber: S,
     /// Events that it missed, because too many waited for it.
@@ -121,11 +121,11 @@ impl<S> Subscription<S> {
     /// Lets the subscriber take the events that still wait, and then no more, and waits for its end. `None` if it has
     /// failed.
     #[must_use]
-    pub fn end(self) -> Option<Heard<S>> {
+    pub fn end(self) -> Option<FinishedSubscription<S>> {
         self.close();
         let subscriber = self.thread.join().ok()?;
         let missed = locked(&self.queue.waiting).missed;
-        Some(Heard { subscriber, missed })
+        Some(FinishedSubscription { subscriber, missed })
     }
 }
 
@@ -224,7 +224,7 @@ mod tests {
     struct Keeps(Vec<Event>);
 
     impl Subscriber for Keeps {
-        fn hear(&mut self, event: &Event) {
+        fn on_event(&mut self, event: &Event) {
             self.0.push(event.clone());
         }
     }
@@ -233,16 +233,16 @@ mod tests {
     struct Waits(Receiver<()>, Keeps);
 
     impl Subscriber for Waits {
-        fn hear(&mut self, event: &Event) {
+        fn on_event(&mut self, event: &Event) {
             let _ = self.0.recv();
-            self.1.hear(event);
+            self.1.on_event(event);
         }
     }
 
     struct Fails;
 
     impl Subscriber for Fails {
-        fn hear(&mut self, _: &Event) {
+        fn on_event(&mut self, _: &Event) {
             panic!("a subscriber that fails");
         }
     }
@@ -253,18 +253,18 @@ mod tests {
 
     #[test]
     fn one_that_is_slow_or_fails_disturbs_nobody() {
-        let stream = Stream::default();
+        let stream = EventStream::default();
         let (go, wait) = channel();
         let slow = stream.subscribe_within(Waits(wait, Keeps::default()), 3 * interval(0).weight());
         let (fails, quick) = (stream.subscribe(Fails), stream.subscribe(Keeps::default()));
         let result = crate::result::RunResult { runs: Vec::new(), ..sample::two_stores() };
         let begin = Event::run_began(result);
         let ended = Event::RunEnded { status: Status::Complete, at: "then".to_owned() };
-        let told = Instant::now();
-        stream.tell(begin.clone());
-        (0..100).for_each(|index| stream.tell(interval(index)));
-        stream.tell(ended.clone());
-        assert!(told.elapsed() < Duration::from_secs(5), "nobody is waited for");
+        let published = Instant::now();
+        stream.publish(begin.clone());
+        (0..100).for_each(|index| stream.publish(interval(index)));
+        stream.publish(ended.clone());
+        assert!(published.elapsed() < Duration::from_secs(5), "nobody is waited for");
         let all: Vec<Event> = [begin.clone()]
             .into_iter()
             .chain((0..100).map(interval))
@@ -274,10 +274,11 @@ mod tests {
         assert_eq!((quick.subscriber.0, quick.missed), (all, 0), "in order, and all of it");
         assert!(fails.end().is_none());
         drop(go);
-        let Heard { subscriber: Waits(_, Keeps(heard)), missed } = slow.end().unwrap();
+        let FinishedSubscription { subscriber: Waits(_, Keeps(received)), missed } =
+            slow.end().unwrap();
         // Events that the result depends on are never left out, and the number of missed ones is told.
-        assert_eq!((heard.first(), heard.last()), (Some(&begin), Some(&ended)));
-        assert!(missed >= 95 && heard.len() as u64 == 102 - missed, "{missed} missed");
+        assert_eq!((received.first(), received.last()), (Some(&begin), Some(&ended)));
+        assert!(missed >= 95 && received.len() as u64 == 102 - missed, "{missed} missed");
         assert_eq!(stream.result().status, Status::Complete);
     }
 
@@ -288,18 +289,18 @@ mod tests {
             #[allow(dead_code, reason = "it closes the channel")] std::sync::mpsc::Sender<()>,
         );
         impl Subscriber for Ends {
-            fn hear(&mut self, _: &Event) {}
+            fn on_event(&mut self, _: &Event) {}
         }
-        Stream::default().subscribe(Ends(here)).leave();
+        EventStream::default().subscribe(Ends(here)).leave();
         assert!(gone.recv().is_err(), "its thread is over");
     }
 
     #[test]
     fn catching_up_waits_for_what_was_told_and_no_longer() {
-        let stream = Stream::default();
+        let stream = EventStream::default();
         let (go, wait) = channel();
         let slow = stream.subscribe(Waits(wait, Keeps::default()));
-        stream.tell(interval(0));
+        stream.publish(interval(0));
         let began = Instant::now();
         slow.catch_up(Duration::from_millis(20));
         assert!(began.elapsed() >= Duration::from_millis(20));

@@ -34,8 +34,8 @@ pub(super) fn is_cut(fault: &FaultResult) -> bool {
 
 /// Returns true if the fault, done or not, ends a process and leaves its system alone.
 pub(super) fn is_end(fault: &FaultResult) -> bool {
-    let fate = fault.kind().map(|kind| kind.fate);
-    !is_cut(fault) && matches!(fate, Some(ProcessOutcome::Ended | ProcessOutcome::Renewed))
+    let outcome = fault.kind().map(|kind| kind.outcome);
+    !is_cut(fault) && matches!(outcome, Some(ProcessOutcome::Ended | ProcessOutcome::Renewed))
 }
 
 /// Returns the gravest fault that acknowledged writes survive, by the store's promise.
@@ -182,5 +182,5 @@ pub(super) fn is_meaningless(phase: &PhaseResult, repair: &FaultResult) -> bool 
             && fault.began_ns <= repair.began_ns
             && class_of(fault) > Some(FaultClass::Running)
     };
-    repair.repairs() && repair.what != Repair::Start.told() && phase.faults.iter().any(ended)
+    repair.repairs() && repair.what != Repair::Start.describe() && phase.faults.iter().any(ended)
 }

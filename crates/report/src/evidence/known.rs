@@ -31,7 +31,7 @@ pub(crate) fn durability_text(run: &StoreRun) -> String {
         EvidenceStatus::Confirmed => "shown",
         EvidenceStatus::Inconclusive(_)
         | EvidenceStatus::NothingToShow
-        | EvidenceStatus::Observed => promise.told(),
+        | EvidenceStatus::Observed => promise.origin_text(),
     };
     format!("{} ({known})", promise.level.describe())
 }

@@ -71,5 +71,5 @@ fn ended_by_itself(repair: &FaultResult) -> bool {
 
 /// Returns true for a start of a node over its data.
 fn is_start(fault: &FaultResult) -> bool {
-    fault.what == Repair::Start.told() || fault.kind() == Some(&RESTART)
+    fault.what == Repair::Start.describe() || fault.kind() == Some(&RESTART)
 }

@@ -84,7 +84,7 @@ struct Question {
 
 /// Figures of an account of writes: of the whole, or of those inserts and deletes alone of which each was seen.
 #[derive(Clone, Copy)]
-struct Told {
+struct WriteFigures {
     stake: u64,
     hidden: u64,
     lost: u64,
@@ -122,20 +122,20 @@ impl Question {
         // Where records were written twice, at least one write may be hidden.
         let hidden = account.acknowledged - stake.min(account.acknowledged);
         let hidden = if account.exact { 0 } else { hidden.max(u64::from(stake > 0)) };
-        let whole = Told { stake, hidden, lost: account.lost, undone: 0, is_whole: true };
+        let whole = WriteFigures { stake, hidden, lost: account.lost, undone: 0, is_whole: true };
         let phases: Vec<usize> = (self.from..=at).collect();
         let mut pieces = vec![self.piece(history, at, account, (whole, &phases))];
-        if let Some((told, phases)) = self.seen(history, at).filter(|_| !account.exact) {
-            pieces.push(self.piece(history, at, account, (told, &phases)));
+        if let Some((figures, phases)) = self.seen(history, at).filter(|_| !account.exact) {
+            pieces.push(self.piece(history, at, account, (figures, &phases)));
         }
         pieces
     }
 
     /// Sums up the inserts and deletes of all phases with faults of the kind up to this one, as far as each was seen;
     /// `None` where there are none.
-    fn seen(&self, history: &History<'_>, at: usize) -> Option<(Told, Vec<usize>)> {
+    fn seen(&self, history: &History<'_>, at: usize) -> Option<(WriteFigures, Vec<usize>)> {
         let is_of = self.is_of?;
-        let mut told = Told { stake: 0, hidden: 0, lost: 0, undone: 0, is_whole: false };
+        let mut figures = WriteFigures { stake: 0, hidden: 0, lost: 0, undone: 0, is_whole: false };
         let mut own = Vec::new();
         for (at, phase) in history.run.phases.iter().enumerate().take(at + 1) {
             let Some(account) = phase.writes.as_ref().filter(|_| phase.faults.iter().any(is_of))
@@ -143,18 +143,18 @@ impl Question {
                 continue;
             };
             if let Some(inserts) = account.inserts {
-                told.stake = told.stake.saturating_add(inserts.acknowledged);
-                told.lost = told.lost.saturating_add(inserts.lost);
+                figures.stake = figures.stake.saturating_add(inserts.acknowledged);
+                figures.lost = figures.lost.saturating_add(inserts.lost);
             }
             if let Some(deletes) = account.deletes {
-                told.stake = told.stake.saturating_add(deletes.acknowledged);
-                told.undone = told.undone.saturating_add(deletes.undone);
+                figures.stake = figures.stake.saturating_add(deletes.acknowledged);
+                figures.undone = figures.undone.saturating_add(deletes.undone);
             }
             if account.inserts.is_some() || account.deletes.is_some() {
                 own.push(at);
             }
         }
-        (!own.is_empty()).then_some((told, own))
+        (!own.is_empty()).then_some((figures, own))
     }
 
     fn piece(
@@ -162,7 +162,7 @@ impl Question {
         history: &History<'_>,
         at: usize,
         account: &WriteAccount,
-        (told, phases): (Told, &[usize]),
+        (figures, phases): (WriteFigures, &[usize]),
     ) -> Evidence {
         let mut evidence = Evidence::of(self.claimed, None, self.promise);
         let earlier = history.run.phases[..self.from].iter().rev();
@@ -172,10 +172,10 @@ impl Question {
         // Wrong reads that no other run can have written, in the read-back behind the account.
         let reading = history.run.phases.get(at + 1).and_then(|phase| phase.tally.as_ref());
         let mut of_no_other = reading.map_or(0, |tally| tally.of_no_other);
-        for (what, count) in broken(account, told.lost, told.undone) {
+        for (what, count) in broken(account, figures.lost, figures.undone) {
             let old = before.map_or(0, |before| of_kind(before, what));
             // New records could not be lost before.
-            let own = if what == ViolationKind::Lost && !told.is_whole { 0 } else { old };
+            let own = if what == ViolationKind::Lost && !figures.is_whole { 0 } else { old };
             let records = if what == ViolationKind::Lost { &lost[..] } else { &[] };
             let mut count = count.saturating_sub(own);
             let has_excuse = excuse.filter(|reason| may_excuse(*reason, what));
@@ -194,8 +194,8 @@ impl Question {
             account.of_lost.as_ref().map_or(0, |lost| lost.records.min(account.unknown));
         evidence.leave(Reason::AgentLost, of_agents);
         evidence.leave(Reason::NotReadBack, account.unknown - of_agents);
-        evidence.hidden = told.hidden;
-        evidence.keep_rest_of(told.stake);
+        evidence.hidden = figures.hidden;
+        evidence.keep_rest_of(figures.stake);
         self.expose(history, phases, &mut evidence);
         if excuse == Some(Reason::DiskLied) {
             evidence.bar(Reason::DiskLied);

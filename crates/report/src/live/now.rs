@@ -104,7 +104,7 @@ impl ClaimNow {
 }
 
 impl Activity {
-    pub(super) fn hear(&mut self, event: &Event) {
+    pub(super) fn on_event(&mut self, event: &Event) {
         let (text, progress) = match event {
             Event::Progress(progress) => ("load".to_owned(), Some(*progress)),
             Event::ReadingAgain(progress) => {

@@ -21,7 +21,7 @@ const MOST_USES: usize = 1_500;
 /// Most events of servers that are marked in the charts.
 const MOST_WORK: usize = 50;
 /// Most events of servers that are kept, before those that belong together are merged.
-const MOST_TOLD: usize = 1_000;
+const MOST_EVENTS: usize = 1_000;
 
 /// A phase that has begun.
 pub(super) struct LivePhase {
@@ -31,7 +31,7 @@ pub(super) struct LivePhase {
     offset_ns: u64,
     timeline: Growing,
     uses: Vec<ProcessTimeline>,
-    told_uses: Vec<usize>,
+    published_uses: Vec<usize>,
     marks: Vec<Mark>,
     /// Events that servers reported of their other work.
     work: Vec<EventResult>,
@@ -56,7 +56,7 @@ impl LivePhase {
             offset_ns: began.offset_ns,
             timeline: Growing::default(),
             uses: Vec::new(),
-            told_uses: Vec::new(),
+            published_uses: Vec::new(),
             marks: Vec::new(),
             work: Vec::new(),
             troubles: Troubles::default(),
@@ -154,14 +154,14 @@ impl LivePhase {
     }
 
     /// Returns the number of points of each process that viewers know.
-    pub(super) fn told_uses(&self) -> &[usize] {
-        &self.told_uses
+    pub(super) fn published_uses(&self) -> &[usize] {
+        &self.published_uses
     }
 
     /// Marks all points of processes as known to viewers.
-    pub(super) fn tell_uses(&mut self) {
-        self.told_uses.clear();
-        self.told_uses.extend(self.uses.iter().map(|line| line.points.len()));
+    pub(super) fn mark_uses_published(&mut self) {
+        self.published_uses.clear();
+        self.published_uses.extend(self.uses.iter().map(|line| line.points.len()));
     }
 
     /// Returns the latest resource use of each process.
@@ -202,7 +202,7 @@ impl LivePhase {
     /// Adds events that servers reported of their other work.
     pub(super) fn worked(&mut self, work: &[EventResult]) -> Change {
         self.work.extend(work.iter().cloned());
-        let too_many = self.work.len().saturating_sub(MOST_TOLD);
+        let too_many = self.work.len().saturating_sub(MOST_EVENTS);
         self.work.drain(..too_many);
         Change::Points(self.timeline.shown().slots.len())
     }

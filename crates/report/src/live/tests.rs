@@ -3,14 +3,14 @@
 use super::*;
 use crate::sample;
 
-fn heard(events: &[Event]) -> (LiveRun, Vec<serde_json::Value>) {
+fn live_after(events: &[Event]) -> (LiveRun, Vec<serde_json::Value>) {
     let mut live = LiveRun::default();
-    let told = events.iter().filter_map(|event| {
-        let change = live.hear(event);
-        live.tell(change)
+    let messages = events.iter().filter_map(|event| {
+        let change = live.on_event(event);
+        live.message(change)
     });
-    let told = told.map(|text| serde_json::from_str(&text).unwrap()).collect();
-    (live, told)
+    let messages = messages.map(|text| serde_json::from_str(&text).unwrap()).collect();
+    (live, messages)
 }
 
 #[test]
@@ -26,19 +26,19 @@ fn who_comes_late_is_told_all_that_nobody_saw() {
     let events = sample::events();
     let mut live = LiveRun::default();
     for (at, event) in events.iter().enumerate() {
-        let change = live.hear(event);
+        let change = live.on_event(event);
         if at < events.len() / 2 {
             live.pass_over();
         } else {
-            live.tell(change);
+            live.message(change);
         }
     }
-    let (seen, _) = heard(&events);
+    let (seen, _) = live_after(&events);
     assert_eq!(live.snapshot(), seen.snapshot());
 }
 
 fn now(live: &mut LiveRun) -> serde_json::Value {
-    let text = live.tell(Change::Now).unwrap();
+    let text = live.message(Change::Now).unwrap();
     serde_json::from_str::<serde_json::Value>(&text).unwrap()["now"].clone()
 }
 
@@ -52,7 +52,7 @@ fn figures_of_the_strip_are_lower_bounds_beside_a_backlog_and_no_percentiles_of_
     };
     let at = events.iter().position(open).expect("a backlog");
     events.truncate(at + 1);
-    let (mut live, _) = heard(&events);
+    let (mut live, _) = live_after(&events);
     let rows = now(&mut live)["rows"].as_array().unwrap().clone();
     assert!(rows.iter().all(|row| row["at_least"] == (row["clock"] == "response")), "{rows:#?}");
     let Some(Event::Interval(mut interval)) = events.pop() else { unreachable!() };
@@ -61,8 +61,8 @@ fn figures_of_the_strip_are_lower_bounds_beside_a_backlog_and_no_percentiles_of_
     few.record(5_000_000).unwrap();
     (measure.service, interval.backlog) = (Some(few), 0);
     interval.series.truncate(1);
-    let (mut live, _) = heard(&events);
-    live.hear(&Event::Interval(interval));
+    let (mut live, _) = live_after(&events);
+    live.on_event(&Event::Interval(interval));
     let rows = now(&mut live)["rows"].as_array().unwrap().clone();
     let row = rows.iter().find(|r| r["scope"] == "last second" && r["clock"] == "service").unwrap();
     let latency = row["latency"].as_array().unwrap();
@@ -72,19 +72,19 @@ fn figures_of_the_strip_are_lower_bounds_beside_a_backlog_and_no_percentiles_of_
 
 #[test]
 fn faults_are_told_with_the_phase_that_they_were_of() {
-    let (mut live, _) = heard(&sample::events());
+    let (mut live, _) = live_after(&sample::events());
     let first = live.phases[0].plan().name.clone();
     live.phases.truncate(1);
-    live.hear(&Event::FaultBegan { what: "kill".to_owned(), at_ns: 1_500_000_000 });
+    live.on_event(&Event::FaultBegan { what: "kill".to_owned(), at_ns: 1_500_000_000 });
     let mut next = sample::events().into_iter().filter(|e| matches!(e, Event::PhaseBegan(_)));
-    live.hear(&next.nth(1).unwrap());
+    live.on_event(&next.nth(1).unwrap());
     let faults = now(&mut live)["faults"].to_string();
     assert!(faults.contains(&format!("kill, 1.5 s into {first}")), "{faults}");
 }
 
 #[test]
 fn of_two_faults_of_a_kind_the_one_that_is_done_ends() {
-    let (mut live, _) = heard(&sample::events());
+    let (mut live, _) = live_after(&sample::events());
     live.phases.truncate(1);
     let began = |at_ns| Event::FaultBegan { what: "pause".to_owned(), at_ns };
     let done = |node: &str, began_ns| {
@@ -99,12 +99,12 @@ fn of_two_faults_of_a_kind_the_one_that_is_done_ends() {
     };
     let (first, second) = (71_000_000_000, 72_000_000_000);
     for event in [began(first), began(second), done("n-1", first), done("n-2", first)] {
-        live.hear(&event);
+        live.on_event(&event);
     }
     let open: Vec<f64> =
         live.phases[0].all_marks().iter().filter(|m| m.end.is_none()).map(|m| m.begin).collect();
     assert_eq!(open, [72.0]);
-    live.hear(&done("n-1", second));
+    live.on_event(&done("n-1", second));
     assert!(live.phases[0].all_marks().iter().all(|mark| mark.end.is_some()));
 }
 
@@ -112,13 +112,13 @@ fn of_two_faults_of_a_kind_the_one_that_is_done_ends() {
 #[test]
 fn a_store_that_is_measured_is_not_called_valid() {
     let mut live = LiveRun::default();
-    let mut told = 0;
+    let mut checked = 0;
     for event in sample::events() {
-        live.hear(&event);
+        live.on_event(&event);
         if let (Event::PhaseEnded(_), Some(result)) = (&event, live.fold.result()) {
             let over = result.runs.last().unwrap().phases.len();
             let verdict = Verdict::of(Vec::new());
-            live.hear(&Event::JudgedSoFar { verdict, claims: Vec::new() });
+            live.on_event(&Event::JudgedSoFar { verdict, claims: Vec::new() });
             let page = live.page().unwrap();
             let phases = if over == 1 {
                 "1 phase that is".into()
@@ -126,17 +126,17 @@ fn a_store_that_is_measured_is_not_called_valid() {
                 format!("{over} phases that are")
             };
             assert!(page.contains(&format!("nothing against {phases} over")), "{page}");
-            told += 1;
+            checked += 1;
         }
     }
-    assert!(told > 0);
+    assert!(checked > 0);
 }
 
 #[test]
 fn of_several_trials_the_page_says_which_one_it_shows() {
     let Some(Event::RunBegan(mut began)) = sample::events().into_iter().next() else { panic!() };
     began.result.trial = Some(crate::result::TrialNumber { number: 2, of: 3 });
-    let (mut live, _) = heard(&[Event::RunBegan(began)]);
+    let (mut live, _) = live_after(&[Event::RunBegan(began)]);
     let activity = now(&mut live)["activity"].to_string();
     assert!(activity.contains("trial 2 of 3"), "{activity}");
 }
@@ -145,7 +145,7 @@ fn of_several_trials_the_page_says_which_one_it_shows() {
 fn a_run_that_is_over_has_the_charts_of_its_report() {
     let folder = tempfile::tempdir().unwrap();
     let result = sample::written(folder.path());
-    let (live, _) = heard(&sample::events());
+    let (live, _) = live_after(&sample::events());
     let report = crate::html::charts_json(&result, folder.path()).unwrap();
     let now: serde_json::Value = serde_json::from_str(&live.snapshot()).unwrap();
     let phases = |charts: &serde_json::Value| charts["phases"].as_array().unwrap().clone();
@@ -179,7 +179,7 @@ fn a_run_that_is_over_has_the_charts_of_its_report() {
 fn a_stretch_has_the_points_that_overlap_it_live_and_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let result = sample::written(folder.path());
-    let (live, _) = heard(&sample::events());
+    let (live, _) = live_after(&sample::events());
     let whole = crate::html::charts_json(&result, folder.path()).unwrap();
     let starts: Vec<f64> =
         serde_json::from_value(whole["phases"][1]["runs"][0]["start"].clone()).unwrap();
@@ -187,8 +187,8 @@ fn a_stretch_has_the_points_that_overlap_it_live_and_on_disk() {
     let query = format!("phase=1&from={}&to={}", starts[1] + 0.001, starts[3]);
     let asked = Zoom::asked(&query).unwrap();
     let disk = stretch_of_folder(&result, folder.path(), &asked).unwrap();
-    for told in [live.stretch(&asked), disk] {
-        let runs: Vec<serde_json::Value> = serde_json::from_str(&told).unwrap();
+    for text in [live.stretch(&asked), disk] {
+        let runs: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
         assert_eq!(runs.len(), 2, "of both stores");
         assert_eq!(runs[0]["start"], serde_json::json!(starts[1..3]));
         let whole = &whole["phases"][1]["runs"][0]["kinds"][0];
@@ -218,16 +218,16 @@ fn an_address_that_asks_for_no_stretch_is_none() {
     assert_eq!(stretch_of_folder(&result, folder.path(), &nobody).unwrap(), "[]");
     let backwards = asked("phase=1&from=9&to=NaN").unwrap();
     assert!(!stretch_of_folder(&result, folder.path(), &backwards).unwrap().is_empty());
-    assert!(!heard(&sample::events()).0.stretch(&backwards).is_empty());
+    assert!(!live_after(&sample::events()).0.stretch(&backwards).is_empty());
 }
 
 #[test]
 fn who_takes_in_every_message_has_the_charts_of_one_who_comes_later() {
     let events = sample::events();
     let half = events.len() / 2;
-    let (live, told) = heard(&events[..half]);
+    let (live, messages) = live_after(&events[..half]);
     let mut charts = serde_json::Value::Null;
-    for message in &told {
+    for message in &messages {
         if let Some(all) = message.get("charts") {
             charts = all.clone();
         }
@@ -236,7 +236,7 @@ fn who_takes_in_every_message_has_the_charts_of_one_who_comes_later() {
         }
     }
     let late: serde_json::Value = serde_json::from_str(&live.snapshot()).unwrap();
-    assert!(told.iter().filter(|message| message.get("points").is_some()).count() > 10);
+    assert!(messages.iter().filter(|message| message.get("points").is_some()).count() > 10);
     assert_eq!(charts, late["charts"]);
 }
 
@@ -277,12 +277,12 @@ fn extend(old: &mut serde_json::Value, new: &serde_json::Value, from: usize, use
 #[test]
 fn the_page_of_a_run_that_goes_on_is_the_report_s_and_says_so() {
     let events = sample::events();
-    let (live, _) = heard(&events[..events.len() - 2]);
+    let (live, _) = live_after(&events[..events.len() - 2]);
     assert!(!live.is_over());
     let page = live.page().unwrap();
     assert!(page.contains("id=\"live\"") && page.contains("connect-src 'self'"));
     assert!(page.contains("figures-table") && page.contains("the run goes on"));
-    let (live, _) = heard(&events);
+    let (live, _) = live_after(&events);
     assert!(live.is_over());
     assert!(!live.page().unwrap().contains("the run goes on"));
 }

@@ -81,15 +81,15 @@ mod tests {
     use crate::events::Event;
     use crate::sample;
 
-    fn told(events: &[Event]) -> String {
+    fn exposition(events: &[Event]) -> String {
         let mut metrics = Metrics::default();
-        events.iter().for_each(|event| metrics.hear(event));
+        events.iter().for_each(|event| metrics.on_event(event));
         metrics.prometheus()
     }
 
     #[test]
     fn counts_are_those_of_the_result() {
-        let text = told(&sample::events());
+        let text = exposition(&sample::events());
         let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
         for line in text
             .lines()
@@ -142,7 +142,7 @@ mod tests {
             if let Event::PhaseBegan(began) = &event {
                 phase = format!("kvdyno_phase=\"{}\"", began.plan.name);
             }
-            metrics.hear(&event);
+            metrics.on_event(&event);
             let text = metrics.prometheus();
             for gauge in
                 ["kvdyno_backlog", "kvdyno_process_cpu_usage", "kvdyno_process_memory_usage_bytes"]
@@ -176,14 +176,14 @@ mod tests {
                             load,
                             ..began.plan
                         };
-                        metrics.hear(&Event::PhaseBegan(began.clone()));
+                        metrics.on_event(&Event::PhaseBegan(began.clone()));
                         back.name = name.to_owned();
-                        metrics.hear(&Event::PhaseEnded(back.clone()));
+                        metrics.on_event(&Event::PhaseEnded(back.clone()));
                     }
                 }
                 _ => {}
             }
-            metrics.hear(&event);
+            metrics.on_event(&event);
         }
         let text = metrics.prometheus();
         assert!(!text.contains("x@152"), "{text}");
@@ -198,12 +198,12 @@ mod tests {
         let mut metrics = Metrics::default();
         let events = sample::events();
         let at = events.iter().position(|event| matches!(event, Event::Interval(_))).unwrap();
-        events[..=at].iter().for_each(|event| metrics.hear(event));
+        events[..=at].iter().for_each(|event| metrics.on_event(event));
         let Event::Interval(interval) = &events[at] else { unreachable!() };
         let mut interval = interval.clone();
         interval.failed = 7;
         interval.troubles.errors = vec![(ErrorClass::Timeout, 4), (ErrorClass::Refused, 2)];
-        metrics.hear(&Event::Interval(interval));
+        metrics.on_event(&Event::Interval(interval));
         let text = metrics.prometheus();
         let count = |class: &str| {
             let found = lines(&text, "kvdyno_operations_failed_total").into_iter();

@@ -66,11 +66,11 @@ pub fn mark_dark(faults: &mut [FaultResult]) {
             let starts = faults.iter().filter(|again| {
                 again.error.is_none()
                     && again.node == fault.node
-                    && again.what == Repair::Start.told()
+                    && again.what == Repair::Start.describe()
             });
             starts.map(|again| again.began_ns).filter(|began| *began >= from).min()
         };
-        let dark = fault.done_fate().and_then(|fate| match fate {
+        let dark = fault.done_outcome().and_then(|outcome| match outcome {
             ProcessOutcome::Ended => {
                 let from_ns = fault.ended_ns.max(fault.began_ns);
                 Some(DarkSpan { from_ns, to_ns: began_again(from_ns) })
@@ -170,7 +170,7 @@ pub const MOVE_RECORDS: &str = "move records";
 /// Returns true if an action repairs what a fault did.
 #[must_use]
 pub fn is_repair(what: &str) -> bool {
-    Repair::ALL.iter().any(|repair| repair.told() == what)
+    Repair::ALL.iter().any(|repair| repair.describe() == what)
 }
 
 impl FaultResult {
@@ -187,14 +187,14 @@ impl FaultResult {
     }
 
     /// Returns the outcome for the node's processes; `None` unless it is a fault that was done.
-    fn done_fate(&self) -> Option<ProcessOutcome> {
-        self.kind().filter(|_| self.error.is_none()).map(|kind| kind.fate)
+    fn done_outcome(&self) -> Option<ProcessOutcome> {
+        self.kind().filter(|_| self.error.is_none()).map(|kind| kind.outcome)
     }
 
     /// Returns true if it ended the node's processes, by a cut of power or otherwise.
     #[must_use]
     pub fn ends_processes(&self) -> bool {
-        matches!(self.done_fate(), Some(ProcessOutcome::Ended | ProcessOutcome::Renewed))
+        matches!(self.done_outcome(), Some(ProcessOutcome::Ended | ProcessOutcome::Renewed))
     }
 
     /// Returns true if it leaves nothing to repair: it is over when it is done, or stays.

@@ -6,14 +6,17 @@ use aerospike::Client;
 
 use super::namespace::policy;
 use super::options::AerospikeOptions;
-use crate::incarnations::{Incarnation, Told};
+use crate::incarnations::{Incarnation, ServerIncarnations};
 
 /// `name=value` pairs with semicolons between them.
 const COMMAND: &str = "statistics";
 
 /// Asks every node that the driver knows now.
-pub(super) async fn told(client: &Client, options: &AerospikeOptions) -> Told {
-    let mut all = Told::new();
+pub(super) async fn read_incarnations(
+    client: &Client,
+    options: &AerospikeOptions,
+) -> ServerIncarnations {
+    let mut all = ServerIncarnations::new();
     for node in client.nodes() {
         let said = node.info(&policy(options), &[COMMAND]).await.ok();
         let incarnation = said.and_then(|said| incarnation_in(said.get(COMMAND)?));

@@ -98,8 +98,10 @@ impl Store for AerospikeStore {
 
     async fn profile(&self) -> Answer<Profile> {
         let link = self.link().await?;
-        self.incarnations
-            .meet(Instant::now(), incarnations::told(&link.client, &self.options).await);
+        self.incarnations.meet(
+            Instant::now(),
+            incarnations::read_incarnations(&link.client, &self.options).await,
+        );
         Ok(profile::of(&self.options, &link.nodes))
     }
 
@@ -113,10 +115,13 @@ impl Store for AerospikeStore {
     async fn figures(&self) -> Vec<Figure> {
         let asked = async {
             let link = self.link().await.ok()?;
-            Some(incarnations::told(&link.client, &self.options).await)
+            Some(incarnations::read_incarnations(&link.client, &self.options).await)
         };
-        let told = tokio::time::timeout(self.options.timeout, asked).await.ok().flatten();
-        self.incarnations.look(Instant::now(), told.unwrap_or_default()).into_iter().collect()
+        let incarnations = tokio::time::timeout(self.options.timeout, asked).await.ok().flatten();
+        self.incarnations
+            .look(Instant::now(), incarnations.unwrap_or_default())
+            .into_iter()
+            .collect()
     }
 
     async fn join(&self, _server: &str) -> Answer<Joined> {

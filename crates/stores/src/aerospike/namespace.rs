@@ -58,7 +58,7 @@ impl Namespace {
     }
 
     /// Returns true if the node has told what it keeps records in.
-    pub fn has_told(&self) -> bool {
+    pub fn is_known(&self) -> bool {
         self.get("storage-engine").is_some()
     }
 
@@ -98,7 +98,7 @@ mod tests {
         let found = Namespace::parse(MEMORY);
         assert_eq!(found.get("effective_replication_factor"), Some("2"));
         assert_eq!(found.durability(), Durability::None);
-        assert!(found.has_told() && !found.keeps_ttl() && !found.is_strong());
+        assert!(found.is_known() && !found.keeps_ttl() && !found.is_strong());
     }
 
     #[test]
@@ -117,6 +117,6 @@ mod tests {
         assert!(keeps("nsup-period=0;allow-ttl-without-nsup=true"));
         assert!(!keeps("nsup-period=0;allow-ttl-without-nsup=false"));
         assert!(!keeps("ERROR:4:unknown namespace"));
-        assert!(!Namespace::parse("type=unknown").has_told());
+        assert!(!Namespace::parse("type=unknown").is_known());
     }
 }

@@ -29,7 +29,7 @@ const SETTINGS: [&str; 11] = [
 
 /// Returns what the cluster promises. `nodes` is not empty.
 pub(super) fn of(options: &AerospikeOptions, nodes: &[Namespace]) -> Profile {
-    let told = nodes.iter().all(Namespace::has_told);
+    let all_known = nodes.iter().all(Namespace::is_known);
     let weakest = nodes.iter().map(Namespace::durability).min().unwrap_or(Durability::None);
     let mut builds: Vec<&str> = nodes.iter().filter_map(|node| node.build.as_deref()).collect();
     builds.sort_unstable();
@@ -55,8 +55,8 @@ pub(super) fn of(options: &AerospikeOptions, nodes: &[Namespace]) -> Profile {
             may_apply_again: options.retry,
             ..Capabilities::default()
         },
-        durability: if told { Promise::checked(weakest) } else { Promise::declared(weakest) },
-        consistency: consistency(options, nodes, told),
+        durability: if all_known { Promise::checked(weakest) } else { Promise::declared(weakest) },
+        consistency: consistency(options, nodes, all_known),
         ttl_precision: TTL_PRECISION,
         timeout: options.timeout,
         settings,

@@ -14,12 +14,12 @@ use crate::map::{MapClient, MapStore};
 
 /// A store that answers every question as no other one does, and keeps the names of servers said to have joined.
 #[derive(Default)]
-struct Telling {
+struct DistinctStore {
     map: MapStore,
     joined: Mutex<Vec<String>>,
 }
 
-impl Store for Telling {
+impl Store for DistinctStore {
     type Client = MapClient;
     type Transport = NoTransport;
 
@@ -100,10 +100,10 @@ async fn hands_on(wrapper: &BoxedStore, is_cache: bool) {
 #[test]
 fn every_wrapper_asks_the_store_that_has_the_records() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let telling = || BoxedStore::new(Telling::default());
+    let distinct = || BoxedStore::new(DistinctStore::default());
     runtime.block_on(async {
-        hands_on(&telling(), false).await;
-        hands_on(&before(telling()), true).await;
-        hands_on(&before(before(telling())), true).await;
+        hands_on(&distinct(), false).await;
+        hands_on(&before(distinct()), true).await;
+        hands_on(&before(before(distinct())), true).await;
     });
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::link::Link;
 use super::options::{CassandraOptions, word};
 use super::schema::rows;
-use crate::incarnations::{Incarnation, Told};
+use crate::incarnations::{Incarnation, ServerIncarnations};
 
 /// Cassandra counts whole seconds, so a record lives up to 1 s less or more than asked; the clocks
 /// of the servers may differ besides.
@@ -106,7 +106,7 @@ pub(super) async fn settings_of_nodes(link: &Link) -> Vec<Option<HashMap<String,
 
 /// Returns the incarnation of each node: a node gives each a number of its own, that of the second in which it begins if
 /// that is not taken, and keeps it.
-pub(super) async fn incarnations(session: &Session) -> Told {
+pub(super) async fn incarnations(session: &Session) -> ServerIncarnations {
     let asked = "SELECT gossip_generation FROM system.local";
     let told = of_each_node::<(Option<i32>,)>(session, asked).await;
     let incarnation = |rows: Answer<Vec<(Option<i32>,)>>| {

@@ -11,7 +11,7 @@ use super::codec::{self, Opcode, Reply};
 use super::errors::{self, NOT_SUPPORTED, UNKNOWN_COMMAND};
 use super::map::Map;
 use super::{Cluster, Wire};
-use crate::incarnations::{Incarnation, Told};
+use crate::incarnations::{Incarnation, ServerIncarnations};
 use crate::rest;
 use crate::wire::{Dialogue, Effect, Endpoint};
 
@@ -62,7 +62,7 @@ async fn ask(cluster: &Cluster, seed: Endpoint) -> Answer<(Map, Value)> {
 
 /// For how long each server is up, by the bucket's description. It names no process: only a time that is shorter
 /// than it should be tells of another incarnation.
-pub(super) fn lives_in(told: &Value) -> Told {
+pub(super) fn incarnations_in(told: &Value) -> ServerIncarnations {
     let nodes = told["nodes"].as_array().into_iter().flatten();
     let incarnation = |node: &Value| {
         let up = Duration::from_secs(node["uptime"].as_str()?.parse().ok()?);
@@ -125,14 +125,14 @@ mod tests {
                 r#"{{"nodes":[{{"hostname":"a:8091","uptime":"{first}"}},{{"hostname":"b:8091"}},
                     {{"hostname":"c:8091","uptime":"500"}}]}}"#
             );
-            lives_in(&serde_json::from_str(&text).unwrap())
+            incarnations_in(&serde_json::from_str(&text).unwrap())
         };
         assert_eq!(page("90").len(), 2, "the one that does not tell is left out");
         let incarnations = Incarnations::default();
         incarnations.meet(Instant::now(), page("90"));
         assert_eq!(incarnations.look(Instant::now(), page("91")), None);
         let figure = incarnations.look(Instant::now(), page("2")).expect("it was started anew");
-        assert!(figure.tells_of_restarts() && figure.detail.starts_with("a:8091"), "{figure:?}");
-        assert!(lives_in(&Value::Null).is_empty());
+        assert!(figure.is_restart() && figure.detail.starts_with("a:8091"), "{figure:?}");
+        assert!(incarnations_in(&Value::Null).is_empty());
     }
 }

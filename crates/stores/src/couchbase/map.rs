@@ -17,15 +17,15 @@ pub(super) struct Map {
 impl Map {
     /// Reads the description of a bucket; `seed` is the host that gave it, which calls itself `$HOST`.
     /// The error says what is wrong with it.
-    pub(super) fn read(told: &Value, seed: &str) -> Result<Map, String> {
-        let locator = told["nodeLocator"].as_str().unwrap_or("none");
+    pub(super) fn read(map_json: &Value, seed: &str) -> Result<Map, String> {
+        let locator = map_json["nodeLocator"].as_str().unwrap_or("none");
         if locator != "vbucket" {
             return Err(format!(
                 "its keys are placed by `{locator}` and not by vBuckets: a bucket of the type \
                  memcached is for `memcached://`"
             ));
         }
-        let map = &told["vBucketServerMap"];
+        let map = &map_json["vBucketServerMap"];
         let strings = map["serverList"].as_array().ok_or("it names no servers")?;
         let server = |name: &Value| name.as_str().map(|name| name.replace("$HOST", seed));
         let servers: Option<Vec<String>> = strings.iter().map(server).collect();
@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    fn told() -> Value {
+    fn map_json() -> Value {
         json!({
             "nodeLocator": "vbucket",
             "vBucketServerMap": {
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_map_names_the_server_of_each_key() {
-        let map = Map::read(&told(), "a").unwrap();
+        let map = Map::read(&map_json(), "a").unwrap();
         assert_eq!((map.servers.join(" ").as_str(), map.replicas), ("a:11210 b:11210", 1));
         let mut seen = [0; 4];
         for number in 0..1000 {
@@ -114,11 +114,11 @@ mod tests {
 
     #[test]
     fn what_is_no_map_is_refused() {
-        let mut other = told();
+        let mut other = map_json();
         other["nodeLocator"] = json!("ketama");
         assert!(Map::read(&other, "a").unwrap_err().contains("memcached://"));
         assert!(Map::read(&json!({}), "a").is_err());
-        let mut empty = told();
+        let mut empty = map_json();
         empty["vBucketServerMap"]["vBucketMap"] = json!([]);
         assert!(Map::read(&empty, "a").is_err());
     }

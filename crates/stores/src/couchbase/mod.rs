@@ -110,7 +110,7 @@ impl Store for CouchbaseStore {
 
     async fn profile(&self) -> Answer<Profile> {
         let (map, told) = cluster::describe(&self.cluster).await?;
-        self.incarnations.meet(Instant::now(), cluster::lives_in(&told));
+        self.incarnations.meet(Instant::now(), cluster::incarnations_in(&told));
         let version = match map.servers.first() {
             Some(first) => cluster::version(&self.member(first)).await,
             None => None,
@@ -159,7 +159,10 @@ impl Store for CouchbaseStore {
     /// Reports restarts of servers, by what the cluster says of them.
     async fn figures(&self) -> Vec<Figure> {
         let Ok((_, told)) = cluster::describe(&self.cluster).await else { return Vec::new() };
-        self.incarnations.look(Instant::now(), cluster::lives_in(&told)).into_iter().collect()
+        self.incarnations
+            .look(Instant::now(), cluster::incarnations_in(&told))
+            .into_iter()
+            .collect()
     }
 
     async fn join(&self, _server: &str) -> Answer<Joined> {

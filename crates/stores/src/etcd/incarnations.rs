@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::join_all;
 
-use crate::incarnations::{Incarnation, Told};
+use crate::incarnations::{Incarnation, ServerIncarnations};
 use crate::rest;
 use crate::wire::Endpoint;
 
@@ -14,7 +14,7 @@ use crate::wire::Endpoint;
 const BEGIN: &str = "process_start_time_seconds ";
 
 /// Asks every member; `None` of one that does not tell.
-pub(super) async fn told(members: &[Endpoint]) -> Told {
+pub(super) async fn read_incarnations(members: &[Endpoint]) -> ServerIncarnations {
     join_all(members.iter().map(async |member| (member.name(), incarnation(member).await))).await
 }
 

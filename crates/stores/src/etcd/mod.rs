@@ -215,7 +215,8 @@ impl Store for EtcdStore {
 
     async fn profile(&self) -> Answer<Profile> {
         let found = profile::ask_all(&self.line().await?, &self.options).await?;
-        self.incarnations.meet(Instant::now(), incarnations::told(&self.members).await);
+        self.incarnations
+            .meet(Instant::now(), incarnations::read_incarnations(&self.members).await);
         Ok(found)
     }
 
@@ -227,8 +228,8 @@ impl Store for EtcdStore {
 
     /// Reports restarts of members that the URL names, and refused tokens.
     async fn figures(&self) -> Vec<Figure> {
-        let told = incarnations::told(&self.members).await;
-        let restarted = self.incarnations.look(Instant::now(), told);
+        let incarnations = incarnations::read_incarnations(&self.members).await;
+        let restarted = self.incarnations.look(Instant::now(), incarnations);
         let renewed = renewed(self.options.logins.swap(0, Ordering::Relaxed));
         restarted.into_iter().chain(renewed).collect()
     }

@@ -61,24 +61,24 @@ pub(super) async fn members(line: &Line, options: &EtcdOptions) -> Answer<Vec<(S
 
 fn profile(facts: Facts, options: &EtcdOptions) -> Profile {
     let mut settings = Vec::new();
-    let mut tell = |name: &str, value: Option<String>| {
+    let mut add = |name: &str, value: Option<String>| {
         settings.extend(value.map(|value| (name.to_owned(), value)));
     };
-    tell("members", facts.members.map(|members| members.to_string()));
+    add("members", facts.members.map(|members| members.to_string()));
     let read = match options.read {
         EtcdRead::Linearizable => "linearizable",
         EtcdRead::Serializable => "serializable",
     };
-    tell("read", Some(read.to_owned()));
+    add("read", Some(read.to_owned()));
     let lease = match options.lease {
         Lease::Each => "each",
         Lease::Shared => "shared",
     };
-    tell("lease", Some(lease.to_owned()));
-    tell("tls", options.tls.as_ref().and_then(EtcdTls::disclosed).map(str::to_owned));
-    tell("shortest-lease", facts.shortest_lease.map(|seconds| format!("{seconds}s")));
-    tell("database-bytes", facts.database_bytes.map(|bytes| bytes.to_string()));
-    tell("quota-bytes", facts.quota_bytes.map(|bytes| bytes.to_string()));
+    add("lease", Some(lease.to_owned()));
+    add("tls", options.tls.as_ref().and_then(EtcdTls::disclosed).map(str::to_owned));
+    add("shortest-lease", facts.shortest_lease.map(|seconds| format!("{seconds}s")));
+    add("database-bytes", facts.database_bytes.map(|bytes| bytes.to_string()));
+    add("quota-bytes", facts.quota_bytes.map(|bytes| bytes.to_string()));
     Profile {
         store: "etcd".to_owned(),
         durability: durability(&facts),

@@ -23,7 +23,7 @@ use kvdyno_core::store::{
 
 use crate::entry::Entry;
 use crate::error::StoreError;
-use crate::incarnations::{Incarnations, Told};
+use crate::incarnations::{Incarnations, ServerIncarnations};
 use crate::placement::{Hash, Placement, evenness};
 use crate::url::StoreUrl;
 use crate::wire::{
@@ -128,12 +128,12 @@ impl MemcachedStore {
     }
 
     /// Asks each server which of its incarnations it is.
-    async fn told_lives(&self) -> Told {
-        let told = self
+    async fn read_incarnations(&self) -> ServerIncarnations {
+        let asked = self
             .servers
             .iter()
             .map(|server| async { (Protocol::peer(server), profile::incarnation(server).await) });
-        join_all(told).await
+        join_all(asked).await
     }
 }
 
@@ -153,7 +153,7 @@ impl Store for MemcachedStore {
             found.settings.push(("servers".to_owned(), self.servers.len().to_string()));
             found.settings.push(("hash".to_owned(), hash.to_owned()));
         }
-        self.incarnations.meet(Instant::now(), self.told_lives().await);
+        self.incarnations.meet(Instant::now(), self.read_incarnations().await);
         Ok(found)
     }
 
@@ -168,9 +168,9 @@ impl Store for MemcachedStore {
 
     async fn figures(&self) -> Vec<Figure> {
         let sent = self.sent.take();
-        let told = self.told_lives().await;
+        let incarnations = self.read_incarnations().await;
         let mut all: Vec<Figure> =
-            self.incarnations.look(Instant::now(), told).into_iter().collect();
+            self.incarnations.look(Instant::now(), incarnations).into_iter().collect();
         if self.servers.len() < 2 {
             return all;
         }

@@ -9,7 +9,7 @@ use mongodb::options::{Acknowledgment, ReadConcernLevel, WriteConcern};
 
 use super::pool::Pool;
 use super::{MongoOptions, errors};
-use crate::incarnations::{Incarnation, Told};
+use crate::incarnations::{Incarnation, ServerIncarnations};
 
 /// Form of the deployment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,16 +41,16 @@ struct Facts {
 
 /// Asks the server that commands go to which of its incarnations it is and since when, by its name; none if it does
 /// not tell.
-pub(super) async fn incarnations(pool: &Pool, options: &MongoOptions) -> Told {
+pub(super) async fn incarnations(pool: &Pool, options: &MongoOptions) -> ServerIncarnations {
     let admin = pool.client.database("admin");
     let asked = admin.run_command(doc! { "serverStatus": 1 });
     match tokio::time::timeout(options.timeout, asked).await {
-        Ok(Ok(status)) => lives_in(&status),
-        _ => Told::new(),
+        Ok(Ok(status)) => incarnations_in(&status),
+        _ => ServerIncarnations::new(),
     }
 }
 
-fn lives_in(status: &Document) -> Told {
+fn incarnations_in(status: &Document) -> ServerIncarnations {
     let number = |name| match status.get(name) {
         Some(Bson::Int32(number)) => Some(f64::from(*number)),
         Some(Bson::Int64(number)) => Some(*number as f64),
@@ -63,7 +63,7 @@ fn lives_in(status: &Document) -> Told {
     };
     match (status.get_str("host"), number("uptime")) {
         (Ok(host), Some(up)) => vec![(host.to_owned(), Some(incarnation(up)))],
-        _ => Told::new(),
+        _ => ServerIncarnations::new(),
     }
 }
 
@@ -132,15 +132,15 @@ fn write_concern(document: &Document) -> WriteConcern {
 
 fn profile(facts: Facts, options: &MongoOptions) -> Profile {
     let mut settings = Vec::new();
-    let mut tell = |name: &str, value: Option<String>| {
+    let mut add = |name: &str, value: Option<String>| {
         settings.extend(value.map(|value| (name.to_owned(), value)));
     };
     let server = if facts.ferretdb.is_some() { "FerretDB" } else { "MongoDB" };
-    tell("server", Some(server.to_owned()));
-    tell("protocol-version", facts.version.clone().filter(|_| facts.ferretdb.is_some()));
-    tell("storage-engine", facts.engine.clone());
-    tell("replica-set", facts.set_name.clone());
-    tell(
+    add("server", Some(server.to_owned()));
+    add("protocol-version", facts.version.clone().filter(|_| facts.ferretdb.is_some()));
+    add("storage-engine", facts.engine.clone());
+    add("replica-set", facts.set_name.clone());
+    add(
         "topology",
         Some(match facts.topology {
             Topology::Alone => "one server".to_owned(),
@@ -149,11 +149,11 @@ fn profile(facts: Facts, options: &MongoOptions) -> Profile {
         }),
     );
     let concern = effective(&facts, options);
-    tell("w", concern.w.as_ref().map(shown));
-    tell("journal", concern.journal.map(|journal| journal.to_string()));
-    tell("majority-journal", facts.majority_journal.map(|journal| journal.to_string()));
-    tell("read-preference", options.driver.selection_criteria.as_ref().map(|c| c.to_string()));
-    tell("read-concern", options.read_concern().map(|level| format!("{level:?}").to_lowercase()));
+    add("w", concern.w.as_ref().map(shown));
+    add("journal", concern.journal.map(|journal| journal.to_string()));
+    add("majority-journal", facts.majority_journal.map(|journal| journal.to_string()));
+    add("read-preference", options.driver.selection_criteria.as_ref().map(|c| c.to_string()));
+    add("read-concern", options.read_concern().map(|level| format!("{level:?}").to_lowercase()));
     Profile {
         store: "mongodb".to_owned(),
         durability: durability(&facts, &concern),

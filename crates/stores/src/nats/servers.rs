@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 
 use super::NatsOptions;
-use crate::incarnations::{Incarnation, Told};
+use crate::incarnations::{Incarnation, ServerIncarnations};
 use crate::rest;
 use crate::wire::Endpoint;
 
@@ -21,7 +21,7 @@ pub(super) enum Sync {
 }
 
 /// Asks every server for its incarnation; `None` of one that does not greet.
-pub(super) async fn told(options: &NatsOptions) -> Told {
+pub(super) async fn told(options: &NatsOptions) -> ServerIncarnations {
     join_all(options.servers.iter().map(async |server| (server.name(), greeting(server).await)))
         .await
 }

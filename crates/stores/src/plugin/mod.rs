@@ -44,7 +44,7 @@ pub const ENTRY: Entry = Entry {
     example: "plugin:./sqlite.so?durability=process",
     lacks: &[Need::BatchGet, Need::BatchPut, Need::Ttl, Need::Pipeline],
     request: |r| r.calls("kvdyno_get", "kvdyno_put", "kvdyno_delete", "kvdyno_scan"),
-    check: |url| Asked::take(url).map(drop),
+    check: |url| PluginOptions::take(url).map(drop),
     open: |url| Ok(Arc::new(PluginStore::open(url)?)),
 };
 
@@ -93,7 +93,7 @@ impl PluginStore {
     /// [`StoreError::Url`] if an option is wrong, [`StoreError::Open`] if the file is no plug-in, the
     /// engine declines, or it declares what it may not.
     pub fn open(url: &mut StoreUrl) -> Result<PluginStore, StoreError> {
-        let Asked { durability, folder, config } = Asked::take(url)?;
+        let PluginOptions { durability, folder, config } = PluginOptions::take(url)?;
         let path = library_path(url)?;
         let calls = Calls::load(&path).map_err(|no| url.cannot_open(no.problem, no.advice))?;
         let folder = Folder::at(url, &folder, durability, &EVERY_LEVEL)?;
@@ -111,15 +111,15 @@ impl PluginStore {
 }
 
 /// Options of the URL, beside its library.
-struct Asked {
+struct PluginOptions {
     durability: Durability,
     /// Folder for the engine's files. Empty: a temporary one.
     folder: String,
     config: CString,
 }
 
-impl Asked {
-    fn take(url: &mut StoreUrl) -> Result<Asked, StoreError> {
+impl PluginOptions {
+    fn take(url: &mut StoreUrl) -> Result<PluginOptions, StoreError> {
         let durability = take_durability(url, &EVERY_LEVEL)?;
         let folder = url.take("folder").unwrap_or_default();
         let config = url.take("config").unwrap_or_default();
@@ -130,7 +130,7 @@ impl Asked {
         if url.path().is_empty() {
             return Err(url.wrong("no library", "write it like `plugin:./mine.so`"));
         }
-        Ok(Asked { durability, folder, config })
+        Ok(PluginOptions { durability, folder, config })
     }
 }
 

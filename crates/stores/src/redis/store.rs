@@ -21,7 +21,7 @@ use super::sharded::{self, Shards};
 use super::wire::{Access, ReadFrom, Sentinels, To, Wire, ask, sentinels};
 use super::{profile, resharding};
 use crate::error::StoreError;
-use crate::incarnations::{Incarnations, Told};
+use crate::incarnations::{Incarnations, ServerIncarnations};
 use crate::placement::evenness;
 use crate::url::StoreUrl;
 use crate::wire::{self, Endpoint, Protocol, Sent, WireTransport};
@@ -141,7 +141,7 @@ impl Store for RedisStore {
             }
             Topology::Cluster(cluster) => found.settings.extend(cluster.map().settings()),
         }
-        self.incarnations.meet(Instant::now(), self.told_lives().await);
+        self.incarnations.meet(Instant::now(), self.read_incarnations().await);
         Ok(found)
     }
 
@@ -166,9 +166,9 @@ impl Store for RedisStore {
     }
 
     async fn figures(&self) -> Vec<Figure> {
-        let told = self.told_lives().await;
+        let incarnations = self.read_incarnations().await;
         let mut all: Vec<Figure> =
-            self.incarnations.look(Instant::now(), told).into_iter().collect();
+            self.incarnations.look(Instant::now(), incarnations).into_iter().collect();
         all.extend(self.evenness().await);
         all
     }
@@ -206,7 +206,7 @@ impl Store for RedisStore {
 
 impl RedisStore {
     /// Asks each server which of its incarnations it is; of a cluster each primary.
-    async fn told_lives(&self) -> Told {
+    async fn read_incarnations(&self) -> ServerIncarnations {
         let servers: Vec<Endpoint> = match &self.topology {
             Topology::Single(server) => vec![server.clone()],
             Topology::Sharded(shards) => shards.layout().servers.clone(),

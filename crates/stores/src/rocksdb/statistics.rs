@@ -20,14 +20,14 @@ fn read(text: &str) -> Tickers {
 
 /// The counters when they were last told.
 #[derive(Debug, Default)]
-pub(super) struct Told(Mutex<Tickers>);
+pub(super) struct LastTickers(Mutex<Tickers>);
 
-impl Told {
+impl LastTickers {
     /// Returns the figures of what was counted since the last call, from the text of RocksDB's statistics.
     pub(super) fn figures(&self, text: &str) -> Vec<Figure> {
         let now = read(text);
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = std::mem::replace(&mut *told, now.clone());
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *last, now.clone());
         let since = |name: &str| {
             let count = |tickers: &Tickers| tickers.get(name).copied().unwrap_or(0);
             count(&now).saturating_sub(count(&before))
@@ -78,13 +78,13 @@ mod tests {
                  rocksdb.db.get.micros P50 : 1.0 P95 : 2.0 COUNT : 5 SUM : 6\nnonsense\n"
             )
         };
-        let told = Told::default();
-        let first = told.figures(&text(70, 60));
+        let last = LastTickers::default();
+        let first = last.figures(&text(70, 60));
         let values: Vec<_> = first.iter().map(|f| (f.name.as_str(), f.value)).collect();
         assert_eq!(values, [("block cache hit ratio", 0.7), ("blocks read per get", 0.5)]);
-        let second = told.figures(&text(80, 70));
+        let second = last.figures(&text(80, 70));
         let values: Vec<_> = second.iter().map(|f| (f.name.as_str(), f.value)).collect();
         assert_eq!(values, [("block cache hit ratio", 1.0), ("blocks read per get", 0.0)]);
-        assert!(told.figures("").is_empty());
+        assert!(last.figures("").is_empty());
     }
 }

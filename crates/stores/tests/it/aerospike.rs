@@ -67,7 +67,7 @@ mod real {
         testbed.act("aerospike-1", NodeFault::Kill).unwrap();
         testbed.act("aerospike-1", NodeFault::Restart).unwrap();
         let figures = run(seen.figures());
-        assert!(figures.len() == 1 && figures[0].tells_of_restarts(), "{figures:?}");
+        assert!(figures.len() == 1 && figures[0].is_restart(), "{figures:?}");
         assert!(figures[0].detail.contains(", up for "), "{figures:?}");
     }
 

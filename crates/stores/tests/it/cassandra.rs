@@ -378,7 +378,7 @@ async fn a_killed_server_keeps_what_it_acknowledged(plain: &str, testbed: &mut D
     eventually_put(&mut cassandra, "after-the-kill").await;
     account_for(&mut cassandra, &written).await;
     let figures = seen.figures().await;
-    assert!(figures.len() == 1 && figures[0].tells_of_restarts(), "{figures:?}");
+    assert!(figures.len() == 1 && figures[0].is_restart(), "{figures:?}");
     let host = plain.split('@').nth(1).and_then(|rest| rest.split('/').next()).unwrap();
     assert_eq!(figures[0].detail, host);
     assert_eq!(seen.figures().await, [], "told once");

@@ -206,7 +206,7 @@ async fn outlive_the_slack(begin: Instant) {
 /// Returns the servers that were started anew since the store was last asked.
 async fn started_anew(store: &EtcdStore) -> Option<String> {
     let figures = store.figures().await;
-    figures.into_iter().find(|figure| figure.tells_of_restarts()).map(|figure| figure.detail)
+    figures.into_iter().find(|figure| figure.is_restart()).map(|figure| figure.detail)
 }
 
 /// Requests of sixteen clients of one connection, every second one a write, when their member is

@@ -382,7 +382,7 @@ fn a_server_that_was_started_anew_is_told() {
         assert_eq!(store.figures().await, []);
         status(9, 2.0);
         let figures = store.figures().await;
-        assert!(figures.len() == 1 && figures[0].tells_of_restarts(), "{figures:?}");
+        assert!(figures.len() == 1 && figures[0].is_restart(), "{figures:?}");
         assert!(figures[0].detail.starts_with("m1:27017"), "{figures:?}");
         // One that does not tell is not asked to be believed.
         assert_eq!(store.figures().await, []);

@@ -171,9 +171,9 @@ fn a_cluster_of_three() {
         another_replica_leads(&mut cluster, &url).await;
         without_a_majority(&mut cluster, &url).await;
         let told = store.figures().await;
-        let anew = told.iter().find(|figure| figure.tells_of_restarts()).expect("restarts");
+        let anew = told.iter().find(|figure| figure.is_restart()).expect("restarts");
         assert_eq!(anew.value, 3.0, "{anew:?}");
-        assert!(store.figures().await.iter().all(|figure| !figure.tells_of_restarts()));
+        assert!(store.figures().await.iter().all(|figure| !figure.is_restart()));
     });
 }
 

@@ -26,7 +26,7 @@ const HEADER: usize = 9;
 /// Longest answer that is read.
 const LONGEST: usize = 16 << 20;
 
-/// CqlRows of text; `None` where a column is null.
+/// Rows of text; `None` where a column is null.
 pub type CqlRows = Vec<Vec<Option<String>>>;
 
 /// Returns true if the node takes requests of clients.
@@ -123,7 +123,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Reads the rows of a RESULT of kind CqlRows, all of whose columns are of plain types.
+/// Reads the rows of a RESULT of kind Rows, all of whose columns are of plain types.
 fn rows(body: &[u8]) -> Option<CqlRows> {
     const ROWS: i32 = 2;
     const ONE_TABLE: i32 = 1;

@@ -65,7 +65,8 @@ impl Commands {
     /// `start` do, and each repair.
     pub fn all() -> BTreeSet<&'static str> {
         let own = [Commands::CREATE, Commands::START, Commands::READY, Commands::ROLE];
-        let faults = FaultKind::ALL.into_iter().filter(|kind| kind.fate != ProcessOutcome::Renewed);
+        let faults =
+            FaultKind::ALL.into_iter().filter(|kind| kind.outcome != ProcessOutcome::Renewed);
         let faults = faults.map(|kind| kind.word);
         let repairs = Repair::ALL.into_iter().map(|repair| repair.word().0);
         own.into_iter().chain([Commands::DESTROY]).chain(faults).chain(repairs).collect()

@@ -13,20 +13,20 @@ const CONNECTS_WITHIN: Duration = Duration::from_secs(1);
 /// Between two looks: each takes a place in the queue of who listens.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The life of whatever serves at an address.
+/// A connection that is held to what serves at an address, to see when that process ends.
 #[derive(Debug)]
-pub struct Life {
+pub struct HeldConnection {
     address: String,
     /// A connection to it; `None` if there was none to be had.
     held: Option<TcpStream>,
 }
 
-impl Life {
+impl HeldConnection {
     /// Holds a connection to what serves at `address`.
-    pub fn at(address: &str) -> Life {
+    pub fn at(address: &str) -> HeldConnection {
         let held =
             connect(address).filter(|held| held.set_nonblocking(true).is_ok() && !is_over(held));
-        Life { address: address.to_owned(), held }
+        HeldConnection { address: address.to_owned(), held }
     }
 
     /// Returns true if something was there that could be watched.
@@ -76,18 +76,18 @@ mod tests {
     fn one_that_ended_and_one_that_was_started_again_at_once_are_told_from_one_that_goes_on() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let life = Life::at(&address);
+        let held = HeldConnection::at(&address);
         let (taken, _) = listener.accept().unwrap();
-        assert!(life.is_known());
+        assert!(held.is_known());
         // Whatever answers at the address now: the connection was of who ended.
         drop(taken);
-        assert!(life.ends());
-        let life = Life::at(&address);
+        assert!(held.ends());
+        let held = HeldConnection::at(&address);
         drop(listener);
-        assert!(life.ends(), "nobody listens any more");
-        assert!(!Life::at(&address).is_known());
+        assert!(held.ends(), "nobody listens any more");
+        assert!(!HeldConnection::at(&address).is_known());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let life = Life::at(&listener.local_addr().unwrap().to_string());
-        assert!(!life.ends(), "it goes on");
+        let held = HeldConnection::at(&listener.local_addr().unwrap().to_string());
+        assert!(!held.ends(), "it goes on");
     }
 }

@@ -151,7 +151,7 @@ impl Device {
     /// # Errors
     /// See [`Device::cut`].
     pub fn begin_hold(&mut self) -> io::Result<()> {
-        self.tell(&Order::Hold)
+        self.send(&Order::Hold)
     }
 
     /// Waits until the device holds flushes.
@@ -159,7 +159,7 @@ impl Device {
     /// # Errors
     /// See [`Device::cut`].
     pub fn await_held(&mut self) -> io::Result<()> {
-        self.hear().map(drop)
+        self.receive().map(drop)
     }
 
     /// Gives the device its power back.
@@ -195,17 +195,17 @@ impl Device {
     }
 
     fn ask(&mut self, order: &Order) -> io::Result<Said> {
-        self.tell(order)?;
-        self.hear()
+        self.send(order)?;
+        self.receive()
     }
 
-    fn tell(&mut self, order: &Order) -> io::Result<()> {
+    fn send(&mut self, order: &Order) -> io::Result<()> {
         let line = serde_json::to_string(order).expect("plain data") + "\n";
         let sent = self.orders.as_mut().map(|orders| orders.write_all(line.as_bytes()));
         sent.ok_or_else(gone)?.map_err(|_| gone())
     }
 
-    fn hear(&mut self) -> io::Result<Said> {
+    fn receive(&mut self) -> io::Result<Said> {
         loop {
             let mut line = String::new();
             if self.answers.read_line(&mut line)? == 0 {

@@ -184,7 +184,7 @@ fn disk(system: FileSystem, can_misbehave: bool) -> (Disks, tempfile::TempDir, P
 fn every_cut_leaves_what_is_promised(system: FileSystem, lose: Lose) {
     let can_misbehave = lose != Lose::Unwritten;
     let (mut disks, root, folder) = disk(system, can_misbehave);
-    assert!(disks.told().unwrap().starts_with(&format!("{} of 300MiB", system.name())));
+    assert!(disks.describe().unwrap().starts_with(&format!("{} of 300MiB", system.name())));
     for steps in 1..=PROGRAM.len() {
         let mut model = Model::default();
         PROGRAM[..steps].iter().for_each(|step| model.step(*step));

@@ -25,7 +25,7 @@ pub fn missing(wanted: &[&'static Software]) -> Vec<&'static str> {
 ///
 /// # Errors
 /// [`TestbedError::Install`] with the command to run as root, or with what apt-get says.
-pub fn install(wanted: &[&'static Software], tell: &dyn Fn(&str)) -> Result<(), TestbedError> {
+pub fn install(wanted: &[&'static Software], report: &dyn Fn(&str)) -> Result<(), TestbedError> {
     let packages = missing(wanted);
     if packages.is_empty() {
         return Ok(());
@@ -33,10 +33,10 @@ pub fn install(wanted: &[&'static Software], tell: &dyn Fn(&str)) -> Result<(), 
     let names = packages.join(" ");
     let failed = |problem: String| TestbedError::Install { what: names.clone(), problem };
     let is_root = rustix::process::geteuid().is_root();
-    let by_hand = format!("apt-get install -y --no-install-recommends {names}");
+    let command = format!("apt-get install -y --no-install-recommends {names}");
     let apt = process::look_up("apt-get").filter(|_| is_root);
-    let apt = apt.ok_or_else(|| failed(format!("as root: {by_hand}")))?;
-    tell(&format!("apt-get install {names}"));
+    let apt = apt.ok_or_else(|| failed(format!("as root: {command}")))?;
+    report(&format!("apt-get install {names}"));
     let run = |words: &[&str]| {
         let mut command = Command::new(&apt);
         // It says nothing but what is wrong. Another apt-get may be at work: wait for it.

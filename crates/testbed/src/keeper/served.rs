@@ -21,7 +21,7 @@ use crate::model::{Description, Testbed};
 type Answer = Box<dyn FnMut(&KeeperReport) + Send>;
 
 /// Message to the keeper.
-enum Heard {
+enum KeeperMessage {
     Order(Order, Answer),
     /// The starter is gone.
     Closed,
@@ -31,10 +31,10 @@ enum Heard {
 /// reports go to standard output, as [`super::Keeper`] wants it.
 pub fn serve() {
     let abort = Arc::new(AtomicBool::new(false));
-    let (tell, heard) = channel();
+    let (sending, messages) = channel();
     let is_left = Arc::new(AtomicBool::new(false));
-    listen_to_starter(tell.clone(), Arc::clone(&abort), Arc::clone(&is_left));
-    let Some((words, mut answer, detached)) = first_order(&heard) else { return };
+    listen_to_starter(sending.clone(), Arc::clone(&abort), Arc::clone(&is_left));
+    let Some((words, mut answer, detached)) = first_order(&messages) else { return };
     let steps = std::sync::Mutex::new(());
     let told = Box::new(move |step: &crate::site::Step| {
         let _one_line = steps.lock();
@@ -50,7 +50,7 @@ pub fn serve() {
     }
     let kind = testbed.describe().kind;
     let listening = listed(testbed.root(), &kind).and_then(|listed| {
-        listen_on_socket(listed.as_ref().map_or(testbed.root(), OwnedFolder::path), tell)?;
+        listen_on_socket(listed.as_ref().map_or(testbed.root(), OwnedFolder::path), sending)?;
         Ok(listed)
     });
     let _listed = match listening {
@@ -58,15 +58,15 @@ pub fn serve() {
         Err(error) => return answer(&KeeperReport::Failed(Failed::from(&error))),
     };
     answer(&described(testbed.as_mut(), detached));
-    while let Ok(heard) = heard.recv() {
-        match heard {
-            Heard::Closed if detached => {}
-            Heard::Closed => break,
-            Heard::Order(Order::End, mut answer) => {
+    while let Ok(message) = messages.recv() {
+        match message {
+            KeeperMessage::Closed if detached => {}
+            KeeperMessage::Closed => break,
+            KeeperMessage::Order(Order::End, mut answer) => {
                 answer(&KeeperReport::Done);
                 break;
             }
-            Heard::Order(order, mut answer) => {
+            KeeperMessage::Order(order, mut answer) => {
                 answer(&carry_out(testbed.as_mut(), &order, detached))
             }
         }
@@ -74,9 +74,9 @@ pub fn serve() {
 }
 
 /// Returns the first order; `None` if the starter is gone before it gives one.
-fn first_order(heard: &Receiver<Heard>) -> Option<(String, Answer, bool)> {
-    match heard.recv() {
-        Ok(Heard::Order(Order::Deploy { words, detached }, answer)) => {
+fn first_order(messages: &Receiver<KeeperMessage>) -> Option<(String, Answer, bool)> {
+    match messages.recv() {
+        Ok(KeeperMessage::Order(Order::Deploy { words, detached }, answer)) => {
             Some((words, answer, detached))
         }
         _ => None,
@@ -121,18 +121,22 @@ fn leave_starter() {
 }
 
 /// Hears the starter's orders. What is set up is given up when the starter goes, unless it has left it to itself.
-fn listen_to_starter(tell: Sender<Heard>, abort: Arc<AtomicBool>, is_left: Arc<AtomicBool>) {
+fn listen_to_starter(
+    sending: Sender<KeeperMessage>,
+    abort: Arc<AtomicBool>,
+    is_left: Arc<AtomicBool>,
+) {
     std::thread::spawn(move || {
         let mut detached = false;
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
             let Some(order) = protocol::read::<Order>(&line) else { continue };
             detached |= matches!(order, Order::Deploy { detached: true, .. });
-            if tell.send(Heard::Order(order, Box::new(report_to_starter))).is_err() {
+            if sending.send(KeeperMessage::Order(order, Box::new(report_to_starter))).is_err() {
                 return;
             }
         }
         abort.store(!is_left.load(Ordering::Relaxed), Ordering::Relaxed);
-        let _ = tell.send(Heard::Closed);
+        let _ = sending.send(KeeperMessage::Closed);
         if !detached {
             // Whatever the other thread hangs in, this process ends, and the servers with it.
             std::thread::sleep(END_WITHIN);
@@ -151,7 +155,7 @@ fn listed(root: &Path, kind: &str) -> Result<Option<OwnedFolder>, TestbedError> 
     }
 }
 
-fn listen_on_socket(folder: &Path, tell: Sender<Heard>) -> Result<(), TestbedError> {
+fn listen_on_socket(folder: &Path, sending: Sender<KeeperMessage>) -> Result<(), TestbedError> {
     let path = folder.join(SOCKET);
     let failed = TestbedError::system("listen on", path.display().to_string());
     let listener = UnixListener::bind(&path).map_err(failed)?;
@@ -159,8 +163,8 @@ fn listen_on_socket(folder: &Path, tell: Sender<Heard>) -> Result<(), TestbedErr
         for stream in listener.incoming() {
             match stream {
                 Ok(stream) => {
-                    let tell = tell.clone();
-                    std::thread::spawn(move || take_orders(stream, &tell));
+                    let sending = sending.clone();
+                    std::thread::spawn(move || take_orders(stream, &sending));
                 }
                 Err(_) => std::thread::sleep(Duration::from_millis(100)),
             }
@@ -169,7 +173,7 @@ fn listen_on_socket(folder: &Path, tell: Sender<Heard>) -> Result<(), TestbedErr
     Ok(())
 }
 
-fn take_orders(stream: UnixStream, tell: &Sender<Heard>) {
+fn take_orders(stream: UnixStream, sending: &Sender<KeeperMessage>) {
     let Ok(answers) = stream.try_clone() else { return };
     for line in BufReader::new(stream).lines().map_while(Result::ok) {
         let (Some(order), Ok(mut to)) = (protocol::read::<Order>(&line), answers.try_clone())
@@ -180,7 +184,7 @@ fn take_orders(stream: UnixStream, tell: &Sender<Heard>) {
             // Who asked may be gone; the order is carried out all the same.
             let _ = to.write_all(protocol::line(report).as_bytes());
         };
-        if tell.send(Heard::Order(order, Box::new(answer))).is_err() {
+        if sending.send(KeeperMessage::Order(order, Box::new(answer))).is_err() {
             return;
         }
     }

@@ -32,13 +32,13 @@ impl Node {
             }
             ("DEL", [key]) => self.delete(key, peer),
             ("SIM", words) => self.sim(words, &mut peer.following),
-            (name, words) => Ok(self.tell(name, words)),
+            (name, words) => Ok(self.answer_status(name, words)),
         };
         answered.unwrap_or_else(RespAnswer::Error)
     }
 
     /// Answers a command that does not concern records.
-    fn tell(&self, name: &str, words: &[&[u8]]) -> RespAnswer {
+    fn answer_status(&self, name: &str, words: &[&[u8]]) -> RespAnswer {
         let text = |word: &[u8]| String::from_utf8_lossy(word).to_ascii_lowercase();
         match (name, words) {
             ("PING", _) => RespAnswer::Status("PONG"),
@@ -190,11 +190,11 @@ impl Node {
                 *following = Some(term);
                 Ok(RespAnswer::Number(term))
             }
-            (b"BEAT", []) => self.hear(*following, |_| Ok(())),
+            (b"BEAT", []) => self.obey_primary(*following, |_| Ok(())),
             (b"APPLY", [sequence, key, value @ ..]) if value.len() < 2 => {
                 let value = value.first().map(|value| (*value).into());
                 let sequence = number(sequence)?;
-                self.hear(*following, |state| {
+                self.obey_primary(*following, |state| {
                     if state.lies.skip == 0 {
                         return state.apply(sequence, key, value);
                     }
@@ -206,7 +206,7 @@ impl Node {
             (b"COPY", [sequence, records @ ..]) if records.len() % 2 == 0 => {
                 let records: Vec<Vec<u8>> = records.iter().map(|word| word.to_vec()).collect();
                 let sequence = number(sequence)?;
-                self.hear(*following, |state| {
+                self.obey_primary(*following, |state| {
                     let gone = state.replace(sequence, &records)?;
                     gone.iter().for_each(|key| self.truth.of_key("discarded", key, json!(null)));
                     Ok(())
@@ -239,7 +239,7 @@ impl Node {
     }
 
     /// Does what the primary of `following` says, if it still is the primary.
-    fn hear(
+    fn obey_primary(
         &self,
         following: Option<u64>,
         change: impl FnOnce(&mut State) -> std::io::Result<()>,
@@ -248,7 +248,7 @@ impl Node {
         if following != Some(state.term) || state.role == Role::Primary {
             return Err(format!("STALE {}", state.term));
         }
-        state.heard = Instant::now();
+        state.last_contact = Instant::now();
         if let Role::Replica { of, .. } = state.role {
             // An older connection of the same primary may have ended after this one began.
             state.role = Role::Replica { of, linked: true };

@@ -38,7 +38,7 @@ impl Node {
     /// Takes over whenever it is this node's turn; never returns.
     pub fn succeed(self: Arc<Node>) {
         loop {
-            let (heard, begins) = {
+            let (last_contact, begins) = {
                 let state = self.lock();
                 match state.role {
                     Role::Primary => {
@@ -46,10 +46,10 @@ impl Node {
                         continue;
                     }
                     // At the start it takes over as soon as all others agree.
-                    Role::Replica { of, .. } => (state.heard, of.is_none()),
+                    Role::Replica { of, .. } => (state.last_contact, of.is_none()),
                 }
             };
-            let due = heard + self.settings.takeover;
+            let due = last_contact + self.settings.takeover;
             let asked = due - AHEAD.min(self.settings.takeover / 2);
             if Instant::now() < asked && !begins {
                 thread::sleep(asked.saturating_duration_since(Instant::now()).min(BEAT));
@@ -60,7 +60,7 @@ impl Node {
             if !self.is_first(&peers) {
                 // Its own turn comes later, should that one not take it.
                 if Instant::now() >= due {
-                    self.lock().heard = Instant::now();
+                    self.lock().last_contact = Instant::now();
                 }
                 thread::sleep(BEAT);
             } else if begins && !all && Instant::now() < due {
@@ -69,7 +69,7 @@ impl Node {
                 if !begins {
                     thread::sleep(due.saturating_duration_since(Instant::now()));
                 }
-                self.take_over(heard, &peers);
+                self.take_over(last_contact, &peers);
             }
         }
     }
@@ -80,10 +80,10 @@ impl Node {
         peers.iter().all(|peer| !peer.led && (peer.sequence, std::cmp::Reverse(peer.number)) < own)
     }
 
-    /// Becomes the primary, unless something was heard of one since `heard`.
-    fn take_over(self: &Arc<Node>, heard: Instant, peers: &[Peer]) {
+    /// Becomes the primary, unless something was heard of one since `last_contact`.
+    fn take_over(self: &Arc<Node>, last_contact: Instant, peers: &[Peer]) {
         let mut state = self.lock();
-        if state.role == Role::Primary || state.heard != heard {
+        if state.role == Role::Primary || state.last_contact != last_contact {
             return;
         }
         let seen = peers.iter().map(|peer| peer.term).fold(state.term, u64::max);
@@ -122,7 +122,7 @@ impl Node {
         let led = match state.role {
             Role::Primary => true,
             Role::Replica { linked, .. } => {
-                linked && state.heard.elapsed() < self.settings.takeover / 4
+                linked && state.last_contact.elapsed() < self.settings.takeover / 4
             }
         };
         RespAnswer::List([state.term, state.sequence, led.into()].map(RespAnswer::Number).into())
@@ -136,7 +136,7 @@ impl Node {
         }
         state.term = term;
         state.role = Role::Replica { of: Some(of), linked: true };
-        state.heard = Instant::now();
+        state.last_contact = Instant::now();
         state.followers.clear();
         self.notify();
         Ok(())
@@ -148,7 +148,7 @@ impl Node {
         if state.term < term {
             state.term = term;
             state.role = Role::Replica { of: None, linked: false };
-            state.heard = Instant::now();
+            state.last_contact = Instant::now();
             state.followers.clear();
             self.truth.note("steps-down", json!({ "term": term }));
             self.notify();
@@ -181,7 +181,7 @@ impl Node {
             own.as_bytes(),
         ]))?;
         let mut answers = BufReader::new(stream.try_clone()?);
-        self.hear_replica(number, &mut answers)?;
+        self.on_replica_answer(number, &mut answers)?;
         let (sender, requests) = channel();
         let copy = {
             let mut state = self.lock();
@@ -193,7 +193,7 @@ impl Node {
         };
         thread::scope(|scope| {
             scope.spawn(|| {
-                while self.hear_replica(number, &mut answers).is_ok() {}
+                while self.on_replica_answer(number, &mut answers).is_ok() {}
                 // Whoever writes to it is to notice, too.
                 let _ = answers.get_ref().shutdown(Shutdown::Both);
             });
@@ -227,7 +227,7 @@ impl Node {
     }
 
     /// Takes one answer of a replica: how far it is, or that there is a later primary.
-    fn hear_replica(&self, number: usize, answers: &mut impl BufRead) -> io::Result<()> {
+    fn on_replica_answer(&self, number: usize, answers: &mut impl BufRead) -> io::Result<()> {
         let line = read_line(answers)?.unwrap_or_default();
         if let Some(term) = line.strip_prefix("-STALE ").and_then(|term| term.parse().ok()) {
             self.step_down(term);

@@ -166,7 +166,7 @@ impl Node {
         let mut state = self.lock();
         if let (true, Role::Replica { of, linked: true }) = (state.term == term, state.role) {
             state.role = Role::Replica { of, linked: false };
-            state.heard = Instant::now();
+            state.last_contact = Instant::now();
             self.notify();
         }
     }

@@ -60,7 +60,7 @@ pub(super) struct State {
     pub sequence: u64,
     pub role: Role,
     /// Time at which a replica last heard of its primary, or of a better successor than itself.
-    pub heard: Instant,
+    pub last_contact: Instant,
     pub followers: Vec<Follower>,
     pub lies: Lies,
     records: HashMap<Vec<u8>, VecDeque<Value>>,
@@ -74,7 +74,7 @@ impl State {
             term: 0,
             sequence: 0,
             role: Role::Replica { of: None, linked: false },
-            heard: Instant::now(),
+            last_contact: Instant::now(),
             followers: Vec::new(),
             lies: Lies::default(),
             records: HashMap::new(),

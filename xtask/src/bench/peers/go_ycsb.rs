@@ -10,7 +10,7 @@ use kvdyno_testbed::install::{Software, SoftwareSource};
 
 use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
-use super::{Peer, Told};
+use super::{Peer, PeerFigures};
 use crate::steps::StepFailure;
 
 static SOFTWARE: Software = Software {
@@ -66,7 +66,7 @@ impl Peer for GoYcsb {
         Ok(self.command(target, tool, "run", &["workload=core", uniform, reads, updates, &count]))
     }
 
-    fn told(&self, said: &str, _load: &Load) -> Option<Told> {
+    fn figures(&self, said: &str, _load: &Load) -> Option<PeerFigures> {
         // READ - Takes(s): 0.7, Count: 2462, OPS: 3718.3, …, 50th(us): 2521, …, 99th(us): 50879, …
         let field = |line: &str, name: &str| -> Option<f64> {
             let at = line.split(", ").find_map(|field| field.trim().strip_prefix(name))?;
@@ -79,10 +79,10 @@ impl Peer for GoYcsb {
         }
         let latency = |name| Some(Duration::from_micros(field(line("READ ")?, name)? as u64));
         let rate = field(line("TOTAL ")?, "OPS")?;
-        Some(Told {
+        Some(PeerFigures {
             rate,
             gets: Some((latency("50th(us)")?, latency("99th(us)")?)),
-            ..Told::default()
+            ..PeerFigures::default()
         })
     }
 }
@@ -139,12 +139,12 @@ TOTAL  - Takes(s): 0.7, Count: 5000, OPS: 7553.3, Avg(us): 5826, Min(us): 21, Ma
     fn its_lines_are_understood() {
         let gets = Some((Duration::from_micros(2_521), Duration::from_micros(50_879)));
         assert_eq!(
-            GoYcsb::Redis.told(SAID, &LOADS[0]),
-            Some(Told { rate: 7_553.3, gets, ..Told::default() })
+            GoYcsb::Redis.figures(SAID, &LOADS[0]),
+            Some(PeerFigures { rate: 7_553.3, gets, ..PeerFigures::default() })
         );
         let failed = format!("{SAID}READ_ERROR - Takes(s): 0.7, Count: 3, OPS: 4.2\n");
         for said in ["Run finished", &failed] {
-            assert_eq!(GoYcsb::Redis.told(said, &LOADS[0]), None);
+            assert_eq!(GoYcsb::Redis.figures(said, &LOADS[0]), None);
         }
     }
 

@@ -7,7 +7,7 @@ use kvdyno_testbed::install::{Software, SoftwareSource};
 
 use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
-use super::{Peer, Told, folder, milliseconds, write};
+use super::{Peer, PeerFigures, folder, milliseconds, write};
 use crate::steps::StepFailure;
 
 static SOFTWARE: Software = Software {
@@ -65,7 +65,7 @@ impl Peer for Latte {
         Ok(tool)
     }
 
-    fn told(&self, said: &str, _load: &Load) -> Option<Told> {
+    fn figures(&self, said: &str, _load: &Load) -> Option<PeerFigures> {
         // `CPU time [s] 2.310`, `Throughput [op/s] 7553 ± 20`, and of each function the percentiles in ms
         let mut lines = said.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
         let mut figure = |name: &[&str]| -> Option<f64> {
@@ -81,7 +81,7 @@ impl Peer for Latte {
             milliseconds(line.get(1)?)
         };
         let gets = latency("50").zip(latency("99"));
-        Some(Told { rate, cpu: Some(cpu), gets, ..Told::default() })
+        Some(PeerFigures { rate, cpu: Some(cpu), gets, ..PeerFigures::default() })
     }
 }
 
@@ -119,11 +119,14 @@ CYCLE LATENCY for update [ms]  ═════
 
     #[test]
     fn its_report_is_understood() {
-        let updates =
-            Told { rate: 7_553.0, cpu: Some(Duration::from_millis(1_110)), ..Told::default() };
+        let updates = PeerFigures {
+            rate: 7_553.0,
+            cpu: Some(Duration::from_millis(1_110)),
+            ..PeerFigures::default()
+        };
         let gets = Some((Duration::from_micros(6_300), Duration::from_micros(14_125)));
-        assert_eq!(Latte.told(SAID, &LOADS[0]), Some(Told { gets, ..updates }));
-        assert_eq!(Latte.told(&SAID.replace("for get", "for put"), &LOADS[0]), Some(updates));
-        assert_eq!(Latte.told("", &LOADS[0]), None);
+        assert_eq!(Latte.figures(SAID, &LOADS[0]), Some(PeerFigures { gets, ..updates }));
+        assert_eq!(Latte.figures(&SAID.replace("for get", "for put"), &LOADS[0]), Some(updates));
+        assert_eq!(Latte.figures("", &LOADS[0]), None);
     }
 }

@@ -6,7 +6,7 @@ use kvdyno_testbed::install::{Software, SoftwareSource};
 
 use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
-use super::{Peer, Told, folder, write};
+use super::{Peer, PeerFigures, folder, write};
 use crate::steps::StepFailure;
 
 static SOFTWARE: Software = Software {
@@ -54,12 +54,16 @@ impl Peer for Memaslap {
         Ok(tool)
     }
 
-    fn told(&self, said: &str, _load: &Load) -> Option<Told> {
+    fn figures(&self, said: &str, _load: &Load) -> Option<PeerFigures> {
         // Run time: 0.2s Ops: 10000 TPS: 62577 Net_rate: 8.9M/s
         let line = said.lines().find(|line| line.starts_with("Run time:"))?;
         let field = |name: &str| line.split(name).nth(1)?.split(' ').next();
         let rate = field("TPS: ")?.parse().ok()?;
-        Some(Told { rate, operations: Some(field("Ops: ")?.parse().ok()?), ..Told::default() })
+        Some(PeerFigures {
+            rate,
+            operations: Some(field("Ops: ")?.parse().ok()?),
+            ..PeerFigures::default()
+        })
     }
 }
 
@@ -71,8 +75,9 @@ mod tests {
     #[test]
     fn its_last_line_is_understood() {
         let said = "cmd_get: 5000\n\nRun time: 0.2s Ops: 10000 TPS: 62577 Net_rate: 8.9M/s\n";
-        let told = Told { rate: 62_577.0, operations: Some(10_000), ..Told::default() };
-        assert_eq!(Memaslap.told(said, &LOADS[0]), Some(told));
-        assert_eq!(Memaslap.told("", &LOADS[0]), None);
+        let figures =
+            PeerFigures { rate: 62_577.0, operations: Some(10_000), ..PeerFigures::default() };
+        assert_eq!(Memaslap.figures(said, &LOADS[0]), Some(figures));
+        assert_eq!(Memaslap.figures("", &LOADS[0]), None);
     }
 }

@@ -7,7 +7,7 @@ use kvdyno_testbed::install::{Software, SoftwareSource};
 
 use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
-use super::{Peer, Told, milliseconds};
+use super::{Peer, PeerFigures, milliseconds};
 use crate::steps::StepFailure;
 
 static SOFTWARE: Software = Software {
@@ -60,7 +60,7 @@ impl Peer for Memtier {
         Ok(command)
     }
 
-    fn told(&self, said: &str, load: &Load) -> Option<Told> {
+    fn figures(&self, said: &str, load: &Load) -> Option<PeerFigures> {
         // Type, Ops/sec, Hits/sec, Misses/sec, Avg., p50, p99, p99.9 latency in ms, KB/sec
         let line = |kind: &str| {
             let line = said.lines().find(|line| line.starts_with(kind))?;
@@ -71,7 +71,7 @@ impl Peer for Memtier {
         // Requests in flight over their mean latency (Little's law), see the remark.
         let mean_ms: f64 = line("Totals")?.get(4)?.parse().ok()?;
         let rate = (CONNECTIONS * load.pipeline) as f64 / (mean_ms / 1e3);
-        Some(Told { rate, gets: Some((latency(5)?, latency(6)?)), ..Told::default() })
+        Some(PeerFigures { rate, gets: Some((latency(5)?, latency(6)?)), ..PeerFigures::default() })
     }
 }
 
@@ -123,18 +123,18 @@ Totals      97846.59     48923.30         0.00         0.51069         0.49500  
 
     #[test]
     fn its_table_is_understood() {
-        let told = |protocol, said| Memtier { protocol }.told(said, &LOADS[1]);
+        let figures = |protocol, said| Memtier { protocol }.figures(said, &LOADS[1]);
         let micros = |p50, p99| Some((Duration::from_micros(p50), Duration::from_micros(p99)));
-        let (redis, memcached) = (told("redis", REDIS), told("memcache_text", MEMCACHED));
+        let (redis, memcached) = (figures("redis", REDIS), figures("memcache_text", MEMCACHED));
         assert_eq!(redis.unwrap().gets, micros(391, 999));
         assert_eq!(memcached.unwrap().gets, micros(495, 1_695));
-        assert_eq!(told("redis", "error"), None);
+        assert_eq!(figures("redis", "error"), None);
     }
 
     #[test]
     fn its_rate_is_that_of_its_latency() {
         // It prints 230,392 and 97,847 a second; the first would need 96 requests in flight.
-        let rate = |said| Memtier { protocol: "redis" }.told(said, &LOADS[1]).unwrap().rate;
+        let rate = |said| Memtier { protocol: "redis" }.figures(said, &LOADS[1]).unwrap().rate;
         assert!((rate(REDIS) - 119_892.0).abs() < 1.0, "{}", rate(REDIS));
         assert!((rate(MEMCACHED) - 97_907.0).abs() < 1.0, "{}", rate(MEMCACHED));
     }

@@ -121,7 +121,7 @@ impl System {
 
 /// Figures that a program reports of a load that it has carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Told {
+struct PeerFigures {
     /// Operations a second.
     rate: f64,
     /// Number of operations that it did, if that may be more than it was asked for.
@@ -175,7 +175,7 @@ trait Peer {
     fn carry(&self, target: &Target, tool: Command, load: &Load) -> Result<Command, StepFailure>;
 
     /// Reads its figures out of its output; `None` if they are not there.
-    fn told(&self, said: &str, load: &Load) -> Option<Told>;
+    fn figures(&self, said: &str, load: &Load) -> Option<PeerFigures>;
 }
 
 /// A program of the table that is installed.
@@ -262,9 +262,9 @@ fn installed(peer: &'static dyn Peer) -> Result<Present, String> {
         let text = error.to_string();
         text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
     };
-    let tell = |line: &str| println!("\n$ {line}");
+    let report = |line: &str| println!("\n$ {line}");
     let wanted: Vec<_> = [software].into_iter().chain(peer.builder()).collect();
-    let got = install::install(&wanted, &tell).map_err(|error| one_line(&error));
+    let got = install::install(&wanted, &report).map_err(|error| one_line(&error));
     // A peer that was found needs no installing.
     let found = software.find().ok_or_else(|| match (got, &software.source) {
         (Err(why), SoftwareSource::Debian { .. }) => {
@@ -317,7 +317,7 @@ fn of_peer(present: &Present, target: &Target, load: &Load) -> Result<table::Fig
     let Present { peer, program, .. } = present;
     let mut command = peer.carry(target, target.client(program), load)?;
     let used = child::run(&mut command)?;
-    let told = peer.told(&used.said, load).ok_or_else(|| {
+    let figures = peer.figures(&used.said, load).ok_or_else(|| {
         StepFailure::Found(format!(
             "{} does not tell what it did: {}",
             program.display(),
@@ -325,12 +325,12 @@ fn of_peer(present: &Present, target: &Target, load: &Load) -> Result<table::Fig
         ))
     })?;
     let (operations, cpu) =
-        (told.operations.unwrap_or(load.requests), told.cpu.unwrap_or(used.cpu));
+        (figures.operations.unwrap_or(load.requests), figures.cpu.unwrap_or(used.cpu));
     Ok(table::Figures {
         cpu_us: cpu.as_secs_f64() * 1e6 / operations as f64,
-        rate: told.rate,
+        rate: figures.rate,
         memory_mib: used.peak_rss as f64 / f64::from(1 << 20),
-        gets: told.gets,
+        gets: figures.gets,
     })
 }
 

@@ -6,7 +6,7 @@ use kvdyno_testbed::install::{Software, SoftwareSource};
 
 use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
-use super::{Peer, Told, milliseconds};
+use super::{Peer, PeerFigures, milliseconds};
 use crate::steps::StepFailure;
 
 static SOFTWARE: Software = Software {
@@ -44,7 +44,7 @@ impl Peer for RedisBenchmark {
         Ok(command(target, tool, tests, load.pipeline, load.requests / tests.len() as u64))
     }
 
-    fn told(&self, said: &str, load: &Load) -> Option<Told> {
+    fn figures(&self, said: &str, load: &Load) -> Option<PeerFigures> {
         // "test","rps","avg_latency_ms","min…","p50…","p95…","p99…","max…"
         let line = |test: &str| {
             let line = said.lines().find_map(|line| line.strip_prefix(&format!("\"{test}\",")))?;
@@ -58,7 +58,7 @@ impl Peer for RedisBenchmark {
             Mix::Half => 2.0 / (1.0 / rate(&gets)? + 1.0 / rate(&line("SET")?)?),
         };
         let latency = |column: usize| milliseconds(gets.get(column)?);
-        Some(Told { rate, gets: Some((latency(3)?, latency(5)?)), ..Told::default() })
+        Some(PeerFigures { rate, gets: Some((latency(3)?, latency(5)?)), ..PeerFigures::default() })
     }
 }
 
@@ -99,10 +99,10 @@ mod tests {
     #[test]
     fn its_table_is_understood() {
         let gets = Some((Duration::from_micros(2_199), Duration::from_micros(95_935)));
-        let told = RedisBenchmark.told(SAID, &LOADS[0]);
-        assert_eq!(told, Some(Told { rate: 100_000.0, gets, ..Told::default() }));
-        let both = RedisBenchmark.told(SAID, &LOADS[1]).unwrap();
+        let figures = RedisBenchmark.figures(SAID, &LOADS[0]);
+        assert_eq!(figures, Some(PeerFigures { rate: 100_000.0, gets, ..PeerFigures::default() }));
+        let both = RedisBenchmark.figures(SAID, &LOADS[1]).unwrap();
         assert!((both.rate - 133_333.3).abs() < 0.1, "{both:?}");
-        assert_eq!(RedisBenchmark.told("ERR", &LOADS[0]), None);
+        assert_eq!(RedisBenchmark.figures("ERR", &LOADS[0]), None);
     }
 }

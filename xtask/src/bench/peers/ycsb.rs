@@ -10,7 +10,7 @@ use kvdyno_testbed::install::{Software, SoftwareSource};
 
 use super::super::load::{CONNECTIONS, Load, Mix};
 use super::super::target::Target;
-use super::{Peer, Told};
+use super::{Peer, PeerFigures};
 use crate::steps::{self, StepFailure};
 
 static SOFTWARE: Software = Software {
@@ -89,7 +89,7 @@ impl Peer for Ycsb {
         Ok(command(target, tool, "-t", &[&more[..], &percentiles].concat()))
     }
 
-    fn told(&self, said: &str, load: &Load) -> Option<Told> {
+    fn figures(&self, said: &str, load: &Load) -> Option<PeerFigures> {
         // [READ], 50thPercentileLatency(us), 494
         let all = |name: &'static str| said.lines().filter_map(move |line| line.strip_prefix(name));
         let figure = |name| all(name).next_back()?.trim_start_matches([',', ' ']).parse().ok();
@@ -101,7 +101,7 @@ impl Peer for Ycsb {
         let micros = |figure: f64| Duration::from_micros(figure as u64);
         let median = micros(figure("[READ], 50thPercentileLatency(us)")?);
         let p99 = micros(figure("[READ], 99thPercentileLatency(us)")?);
-        Some(Told {
+        Some(PeerFigures {
             rate: figure("[OVERALL], Throughput(ops/sec)")?,
             operations: Some(load.requests * TIMES),
             cpu: Some(micros(figure("[LOAD], CPU(us)")?)),
@@ -139,8 +139,8 @@ fn compile(folder: &Path) -> io::Result<()> {
     let mut compiler = Command::new("javac");
     // As old as the virtual machines that kvdyno's other Java programs want.
     compiler.args(["--release", "11", "-d", "classes", "-cp", "lib/*"]).arg(&source);
-    let told = steps::output(compiler.current_dir(folder));
-    told.map_err(|error| io::Error::other(error.to_string()))?;
+    let compiled = steps::output(compiler.current_dir(folder));
+    compiled.map_err(|error| io::Error::other(error.to_string()))?;
     let script = folder.join("ycsb");
     std::fs::write(&script, SCRIPT)?;
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755))
@@ -176,19 +176,19 @@ mod tests {
 
     #[test]
     fn its_lines_are_understood() {
-        let told = Told {
+        let figures = PeerFigures {
             rate: 59_241.706_161_137_44,
             cpu: Some(Duration::from_millis(5_080)),
             gets: Some((Duration::from_micros(494), Duration::from_micros(3_783))),
             operations: Some(1_500_000),
         };
-        assert_eq!(Ycsb.told(SAID, &LOADS[1]), Some(told));
-        assert_eq!(Ycsb.told("", &LOADS[1]), None);
+        assert_eq!(Ycsb.figures(SAID, &LOADS[1]), Some(figures));
+        assert_eq!(Ycsb.figures("", &LOADS[1]), None);
     }
 
     #[test]
     fn reads_that_found_nothing_are_no_measurement() {
         let missed = format!("{SAID}[READ], Return=NOT_FOUND, 3\n");
-        assert_eq!(Ycsb.told(&missed, &LOADS[1]), None);
+        assert_eq!(Ycsb.figures(&missed, &LOADS[1]), None);
     }
 }

@@ -63,10 +63,10 @@ fn busy_server() -> std::process::Child {
 fn a_server_that_is_started_again_or_added_is_followed() {
     let wait = || std::thread::sleep(Duration::from_millis(500));
     let mut first = busy_server();
-    let (heard, hears) = channel();
+    let (sending, receiving) = channel();
     let sink = Box::new(move |before: &Sample, after: &Sample| {
         assert!(before.at < after.at);
-        heard.send(after.clone()).unwrap();
+        sending.send(after.clone()).unwrap();
     });
     let every = Duration::from_millis(10);
     let sampler = Sampler::start_every(every, 1000, &[first.id()], sink).unwrap();
@@ -78,7 +78,11 @@ fn a_server_that_is_started_again_or_added_is_followed() {
     sampler.follow().now(&[again.id(), added.id()]);
     wait();
     let Resources { samples, summary, .. } = sampler.stop();
-    assert_eq!(hears.iter().collect::<Vec<_>>(), samples[1..], "each was told when it was taken");
+    assert_eq!(
+        receiving.iter().collect::<Vec<_>>(),
+        samples[1..],
+        "each was told when it was taken"
+    );
     for server in [&mut again, &mut added] {
         server.kill().unwrap();
         server.wait().unwrap();

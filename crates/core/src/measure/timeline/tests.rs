@@ -7,7 +7,7 @@ use crate::measure::{Ending, Series, Troubles};
 use crate::workload::{Kind, Random};
 
 /// The longest stretch between neighbours of all successes, from 0 on.
-fn by_hand(successes: &[Nanos]) -> Stretch {
+fn counted_one_by_one(successes: &[Nanos]) -> Stretch {
     let mut all = successes.to_vec();
     all.push(0);
     all.sort_unstable();
@@ -38,7 +38,7 @@ fn the_overlap_of_all_workers_is_what_a_single_one_would_have_heard() {
         let [reads, writes] = builder.finish().silences.unwrap();
         let (first_end, last) = (reads.stretches.last().unwrap().from, *all.iter().max().unwrap());
         assert_eq!(first_end, last, "after the last success there is silence");
-        assert_eq!(reads.longest(0, last), by_hand(&all), "seed {seed}");
+        assert_eq!(reads.longest(0, last), counted_one_by_one(&all), "seed {seed}");
         assert!(reads.longest(0, last).length() >= 240_000_000);
         assert_eq!(writes.longest(0, last), Stretch { from: 0, to: last });
         assert_eq!(reads.and(&writes), reads, "all operations: the writes never succeeded");

@@ -10,7 +10,7 @@ use crate::ground::numbers::{duration_text, grouped};
 use crate::measure::Standstill;
 
 /// Share of its time beyond which the sentence says that a thread waited for a processor.
-const WAITED_TOLD: f64 = 0.05;
+const WAITED_NAMED: f64 = 0.05;
 /// Part of the backlog below which a cause is not worth telling.
 const LITTLE: f64 = 0.05;
 /// Share of its time beyond which a client thread, working or waiting for a processor, had no time to send more.
@@ -187,7 +187,7 @@ pub(super) fn waited_text(clients: f64, servers: Option<f64>, others: Option<f64
 /// the share of its time that the server's busiest thread had left.
 pub(super) fn limited_text(thread: &str, busy: &str, waited: f64, server: Option<f64>) -> String {
     let mut text = match waited {
-        waited if waited > WAITED_TOLD => {
+        waited if waited > WAITED_NAMED => {
             let waited = percent(waited);
             format!(
                 "{thread} worked or waited for a processor {busy} of the time \

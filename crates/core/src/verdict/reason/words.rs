@@ -53,7 +53,7 @@ pub(super) fn of_testbed(reason: &Reason) -> String {
 }
 
 /// Describes in what an agent differs from the others.
-pub(super) fn of_unlike_agent(
+pub(super) fn of_agent_outlier(
     agent: &str,
     figure: AgentFigure,
     (unlike, intervals): (u64, u64),

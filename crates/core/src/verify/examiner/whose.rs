@@ -61,7 +61,7 @@ impl Examiner {
 
     /// Tells other processes the floor of a slot whose write has ended.
     #[cold]
-    pub(super) fn tell_floor(&self, slot: u64, end: WriteEnd, answered: Nanos) {
+    pub(super) fn publish_floor(&self, slot: u64, end: WriteEnd, answered: Nanos) {
         if let (WriteEnd::Acknowledged, Some(floors), Some(ledger)) =
             (end, &self.by.floors, &self.ledger)
         {

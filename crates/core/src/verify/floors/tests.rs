@@ -32,7 +32,7 @@ fn read_of(seen: Option<SeenStamp>, sent: Nanos) -> ForeignRead {
     ForeignRead { operation, record: foreign(), field: 0, seen, sent, answered: sent + 1 }
 }
 
-fn told(acks: &[(u32, Nanos)], until: Nanos) -> Acks {
+fn acks_until(acks: &[(u32, Nanos)], until: Nanos) -> Acks {
     let acks = acks.iter().map(|&(floor, at)| Ack(foreign(), floor, at)).collect();
     Acks { acks, until, incomplete_until: 0 }
 }
@@ -42,8 +42,8 @@ fn told(acks: &[(u32, Nanos)], until: Nanos) -> Acks {
 /// told; clocks differ by 1 ms at most.
 fn judged(seen: Option<SeenStamp>, sent: Nanos, rules: FloorRules) -> [u64; 3] {
     let floors = Floors::new(rules);
-    floors.hear_base(1, FloorRuns(vec![(100, 3)]));
-    floors.hear(1, told(&[(5, 100 * MS)], 500 * MS), MS, 150 * MS);
+    floors.on_base(1, FloorRuns(vec![(100, 3)]));
+    floors.on_acks(1, acks_until(&[(5, 100 * MS)], 500 * MS), MS, 150 * MS);
     floors.read(read_of(seen, sent));
     floors.judge(&reader(), 1_000 * MS, true);
     let findings = floors.take();
@@ -106,8 +106,8 @@ fn what_is_absent_or_of_another_run_is_stale_only_where_it_cannot_be_right() {
 #[test]
 fn a_read_that_was_in_flight_for_long_is_not_judged_by_floors_of_later() {
     let floors = Floors::new(rules());
-    floors.hear_base(1, FloorRuns(vec![(100, 3)]));
-    floors.hear(1, told(&[(5, 100 * MS)], 2_000 * MS), MS, 150 * MS);
+    floors.on_base(1, FloorRuns(vec![(100, 3)]));
+    floors.on_acks(1, acks_until(&[(5, 100 * MS)], 2_000 * MS), MS, 150 * MS);
     floors.read(read_of(ours(5), 400 * MS));
     floors.judge(&reader(), 1_000 * MS, false);
     floors.read(ForeignRead { answered: 1_100 * MS, ..read_of(ours(3), 50 * MS) });
@@ -119,8 +119,8 @@ fn a_read_that_was_in_flight_for_long_is_not_judged_by_floors_of_later() {
     assert_eq!((foreign.reads, foreign.judged), (2, 1));
     // Where reads are known to take that long they are waited for, and judged.
     let floors = Floors::new(rules());
-    floors.hear_base(1, FloorRuns(vec![(100, 3)]));
-    floors.hear(1, told(&[(5, 100 * MS)], 9_000 * MS), MS, 150 * MS);
+    floors.on_base(1, FloorRuns(vec![(100, 3)]));
+    floors.on_acks(1, acks_until(&[(5, 100 * MS)], 9_000 * MS), MS, 150 * MS);
     floors.read(ForeignRead { answered: 1_100 * MS, ..read_of(ours(5), 400 * MS) });
     floors.judge(&reader(), 1_100 * MS, false);
     floors.read(ForeignRead { answered: 1_150 * MS, ..read_of(ours(3), 50 * MS) });
@@ -131,14 +131,14 @@ fn a_read_that_was_in_flight_for_long_is_not_judged_by_floors_of_later() {
 #[test]
 fn a_read_waits_until_its_owner_has_told_all_up_to_it() {
     let floors = Floors::new(rules());
-    floors.hear_base(1, FloorRuns(vec![(100, 3)]));
+    floors.on_base(1, FloorRuns(vec![(100, 3)]));
     floors.read(read_of(ours(3), 200 * MS));
     floors.judge(&reader(), 1_000 * MS, false);
     assert_eq!(floors.take().counts.reads, 0, "it waits");
-    floors.hear(1, told(&[(4, 190 * MS)], 201 * MS), 2 * MS, 1_001 * MS);
+    floors.on_acks(1, acks_until(&[(4, 190 * MS)], 201 * MS), 2 * MS, 1_001 * MS);
     floors.judge(&reader(), 1_001 * MS, false);
     assert_eq!(floors.take().counts.reads, 0, "clocks may differ by more");
-    floors.hear(1, told(&[], 250 * MS), 2 * MS, 1_002 * MS);
+    floors.on_acks(1, acks_until(&[], 250 * MS), 2 * MS, 1_002 * MS);
     floors.judge(&reader(), 1_002 * MS, false);
     assert_eq!(floors.take().counts, ForeignReads { reads: 1, judged: 0 }, "overwritten before it");
 }
@@ -175,12 +175,12 @@ fn owners_tell_floors_that_readers_find() {
             });
         }
         let reader_floors = Floors::new(rules);
-        reader_floors.hear_base(1, FloorRuns::of(&ledger, owner.slots(100) * words));
+        reader_floors.on_base(1, FloorRuns::of(&ledger, owner.slots(100) * words));
         let owner_floors = Floors::new(rules);
         let last_field = (words - 1) as u16;
         let (slot, floor) = write(own[4], words - 1);
         owner_floors.acknowledge(&owner, slot, floor, 2 * MS);
-        reader_floors.hear(1, owner_floors.tell(MS, true), 0, 3 * MS);
+        reader_floors.on_acks(1, owner_floors.take_acks(MS, true), 0, 3 * MS);
         let read = |record, field, version| {
             let read = read_of(ours(version), 10 * MS);
             reader_floors.read(ForeignRead { record, field, ..read });
@@ -208,13 +208,13 @@ fn of_too_many_acknowledgements_reads_of_their_time_are_left_open() {
     let owner = Floors::new(rules());
     let ownership = Ownership::new(1, 2);
     (0..=MOST_ACKS as u64).for_each(|n| owner.acknowledge(&ownership, n % 50, 1, n));
-    let first = owner.tell(300 * MS, false);
+    let first = owner.take_acks(300 * MS, false);
     assert_eq!((first.acks.len(), first.incomplete_until), (MOST_ACKS, 300 * MS));
-    let second = owner.tell(400 * MS, false);
+    let second = owner.take_acks(400 * MS, false);
     assert_eq!((second.acks.len(), second.incomplete_until), (0, 0));
     let reader_floors = Floors::new(rules());
-    reader_floors.hear(1, first, 0, 310 * MS);
-    reader_floors.hear(1, Acks { until: Nanos::MAX, ..second }, 0, 410 * MS);
+    reader_floors.on_acks(1, first, 0, 310 * MS);
+    reader_floors.on_acks(1, Acks { until: Nanos::MAX, ..second }, 0, 410 * MS);
     [200, 500].iter().for_each(|at| reader_floors.read(read_of(ours(1), at * MS)));
     reader_floors.judge(&reader(), 600 * MS, true);
     assert_eq!(reader_floors.take().counts, ForeignReads { reads: 2, judged: 1 });
@@ -222,6 +222,6 @@ fn of_too_many_acknowledgements_reads_of_their_time_are_left_open() {
 
 #[test]
 fn times_are_told_by_the_clock_of_who_hears_them_and_for_ever_stays() {
-    let told = told(&[(1, 10)], Nanos::MAX).moved(|at| at + 5);
-    assert_eq!((told.acks[0].2, told.until, told.incomplete_until), (15, Nanos::MAX, 0));
+    let moved = acks_until(&[(1, 10)], Nanos::MAX).moved(|at| at + 5);
+    assert_eq!((moved.acks[0].2, moved.until, moved.incomplete_until), (15, Nanos::MAX, 0));
 }

@@ -110,11 +110,11 @@ fn operations(history: &RecordHistory) -> Vec<Operation> {
         None => Nanos::MAX,
     };
     let written = history.written();
-    let telling = history.calls.iter().filter(|call| !history.is_mute(call, &written));
-    let told: Vec<Call> = telling
+    let informative = history.calls.iter().filter(|call| !history.is_mute(call, &written));
+    let calls: Vec<Call> = informative
         .map(|call| Call { begun: since(call.begun), ended: since(call.ended), ..*call })
         .collect();
-    let before: BTreeSet<Content> = told
+    let before: BTreeSet<Content> = calls
         .iter()
         .filter_map(|call| match call.action {
             CallKind::Read(content) if content != Content::Nothing => Some(content),
@@ -130,7 +130,7 @@ fn operations(history: &RecordHistory) -> Vec<Operation> {
         let action = CallKind::Write(content);
         Call { begun: 0, ended, action, end }
     });
-    before.chain(told).map(|call| Operation { record: history.record, call }).collect()
+    before.chain(calls).map(|call| Operation { record: history.record, call }).collect()
 }
 
 #[cfg(test)]

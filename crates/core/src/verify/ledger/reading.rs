@@ -199,13 +199,13 @@ impl Ledger {
         let found = Found::of(read, rules.existing_data, last.issued());
         let snapshot = self.snapshot(slot, then, last, Now::Word(last));
         let judgement = rules.judge(found, &snapshot, times);
-        let next = self.told(found, judgement, &snapshot);
+        let next = self.word_after(found, judgement, &snapshot);
         (next == last || replace(cell, last, next)).then_some(judgement)
     }
 
     /// Returns the word as it is after what a read has told.
     #[inline]
-    fn told(&self, found: Found, judgement: Judgement, snapshot: &Snapshot<'_>) -> Word {
+    fn word_after(&self, found: Found, judgement: Judgement, snapshot: &Snapshot<'_>) -> Word {
         let last = snapshot.last;
         if !last.is_plain() || matches!(judgement, Judgement::Illegal { .. }) {
             return last;
@@ -219,7 +219,9 @@ impl Ledger {
             {
                 last.seen()
             }
-            Found::Absent if self.rules.absence_tells() && snapshot.only_delete_in_flight() => {
+            Found::Absent
+                if self.rules.absence_is_evidence() && snapshot.only_delete_in_flight() =>
+            {
                 last.seen()
             }
             _ => last,
@@ -304,7 +306,7 @@ impl Ledger {
             Found::Ours(version) if self.rules.linearizable => {
                 entry.observe_put(version, at, answered, self.rules.expiry.is_none());
             }
-            Found::Absent if self.rules.absence_tells() => {
+            Found::Absent if self.rules.absence_is_evidence() => {
                 entry.observe_absence(deletes.0, deletes.1, at, answered);
             }
             _ => {}

@@ -47,10 +47,10 @@ impl From<Repair> for NodeAction {
 impl NodeAction {
     /// Returns the words for it in results.
     #[must_use]
-    pub fn told(&self) -> &'static str {
+    pub fn describe(&self) -> &'static str {
         match self {
             NodeAction::Fault(fault) => fault.kind().word,
-            NodeAction::Repair(repair) => repair.told(),
+            NodeAction::Repair(repair) => repair.describe(),
         }
     }
 
@@ -65,10 +65,10 @@ impl NodeAction {
 
     /// Returns the outcome for the nodes' processes.
     #[must_use]
-    pub fn fate(&self) -> ProcessOutcome {
+    pub fn outcome(&self) -> ProcessOutcome {
         match self {
-            NodeAction::Fault(fault) => fault.kind().fate,
-            NodeAction::Repair(repair) => repair.fate(),
+            NodeAction::Fault(fault) => fault.kind().outcome,
+            NodeAction::Repair(repair) => repair.outcome(),
         }
     }
 

@@ -115,7 +115,7 @@ pub enum Ability {
 impl Ability {
     /// Returns it in words, to stand after "can".
     #[must_use]
-    pub fn told(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Ability::Grow => "take another node",
             Ability::Shrink => "give up a node",
@@ -137,7 +137,7 @@ pub struct FaultKind {
     /// Its requirement on a testbed.
     pub needs: Needs,
     /// Outcome for the node's process.
-    pub fate: ProcessOutcome,
+    pub outcome: ProcessOutcome,
     /// Its repair; `None` where it is over by itself, or stays.
     pub repair: Option<Repair>,
     /// Maker of the harm from the values and targets that were written with it.
@@ -150,9 +150,9 @@ pub static KILL: FaultKind = FaultKind {
     help: "End it with SIGKILL",
     fields: &[],
     needs: Needs::Nothing,
-    fate: ProcessOutcome::Ended,
+    outcome: ProcessOutcome::Ended,
     repair: Some(Repair::Start),
-    makes: |_, whom| Ok(whom.suffer(NodeFault::Kill)),
+    makes: |_, targets| Ok(targets.suffer(NodeFault::Kill)),
 };
 
 /// Its power is cut: its process ends, and what was not synced to its disk is gone.
@@ -161,9 +161,11 @@ pub static POWER: FaultKind = FaultKind {
     help: "Cut its power: what it has not synced is gone",
     fields: &[&LOSE],
     needs: Needs::FileSystem,
-    fate: ProcessOutcome::Ended,
+    outcome: ProcessOutcome::Ended,
     repair: Some(Repair::Start),
-    makes: |values, whom| Ok(whom.suffer(NodeFault::Power { lose: Lose::of(values), seed: 0 })),
+    makes: |values, targets| {
+        Ok(targets.suffer(NodeFault::Power { lose: Lose::of(values), seed: 0 }))
+    },
 };
 
 /// Its process is ended in good order (SIGTERM); done when it is gone.
@@ -172,9 +174,9 @@ pub static STOP: FaultKind = FaultKind {
     help: "End it cleanly",
     fields: &[],
     needs: Needs::Nothing,
-    fate: ProcessOutcome::Ended,
+    outcome: ProcessOutcome::Ended,
     repair: Some(Repair::Start),
-    makes: |_, whom| Ok(whom.suffer(NodeFault::Stop)),
+    makes: |_, targets| Ok(targets.suffer(NodeFault::Stop)),
 };
 
 /// Its process stands still (SIGSTOP).
@@ -183,9 +185,9 @@ pub static PAUSE: FaultKind = FaultKind {
     help: "SIGSTOP",
     fields: &[],
     needs: Needs::Nothing,
-    fate: ProcessOutcome::Paused,
+    outcome: ProcessOutcome::Paused,
     repair: Some(Repair::Resume),
-    makes: |_, whom| Ok(whom.suffer(NodeFault::Pause)),
+    makes: |_, targets| Ok(targets.suffer(NodeFault::Pause)),
 };
 
 /// Its process is killed, unless it is down, and started again at once; done when it serves.
@@ -194,9 +196,9 @@ pub static RESTART: FaultKind = FaultKind {
     help: "Start it again over its data",
     fields: &[],
     needs: Needs::Nothing,
-    fate: ProcessOutcome::Renewed,
+    outcome: ProcessOutcome::Renewed,
     repair: None,
-    makes: |_, whom| Ok(whom.suffer(NodeFault::Restart)),
+    makes: |_, targets| Ok(targets.suffer(NodeFault::Restart)),
 };
 
 /// Packets between it and others are dropped.
@@ -205,7 +207,7 @@ pub static PARTITION: FaultKind = FaultKind {
     help: "Cut it off from others",
     fields: &[&FROM, &WAY, &SIDES],
     needs: Needs::Network,
-    fate: ProcessOutcome::Untouched,
+    outcome: ProcessOutcome::Untouched,
     repair: Some(Repair::Heal(Trouble::Partition)),
     makes: partition,
 };
@@ -216,10 +218,10 @@ pub static LOSSY: FaultKind = FaultKind {
     help: "Lose some of its packets",
     fields: &[&LOSS],
     needs: Needs::Network,
-    fate: ProcessOutcome::Untouched,
+    outcome: ProcessOutcome::Untouched,
     repair: Some(Repair::Heal(Trouble::Lossy)),
-    makes: |values, whom| match values.number(&LOSS).filter(|share| *share > 0.0) {
-        Some(share) => Ok(whom.suffer(NodeFault::Lossy { share })),
+    makes: |values, targets| match values.number(&LOSS).filter(|share| *share > 0.0) {
+        Some(share) => Ok(targets.suffer(NodeFault::Lossy { share })),
         None => Err(InvalidFault::how_much(LOSSY.word, LOSSY.fields)),
     },
 };
@@ -230,10 +232,10 @@ pub static SLOW: FaultKind = FaultKind {
     help: "Give it less bandwidth, more delay, or both",
     fields: &[&BANDWIDTH, &DELAY],
     needs: Needs::Network,
-    fate: ProcessOutcome::Untouched,
+    outcome: ProcessOutcome::Untouched,
     repair: Some(Repair::Heal(Trouble::Slow)),
-    makes: |values, whom| match Slowness::new(values.whole(&BANDWIDTH), values.time(&DELAY)) {
-        Some(slowness) => Ok(whom.suffer(NodeFault::Slow(slowness))),
+    makes: |values, targets| match Slowness::new(values.whole(&BANDWIDTH), values.time(&DELAY)) {
+        Some(slowness) => Ok(targets.suffer(NodeFault::Slow(slowness))),
         None => Err(InvalidFault::how_much(SLOW.word, SLOW.fields)),
     },
 };
@@ -244,9 +246,9 @@ pub static DISK_FULL: FaultKind = FaultKind {
     help: "Fill its disk",
     fields: &[],
     needs: Needs::Disk,
-    fate: ProcessOutcome::Untouched,
+    outcome: ProcessOutcome::Untouched,
     repair: Some(Repair::FreeDisk),
-    makes: |_, whom| Ok(whom.suffer(NodeFault::DiskFull)),
+    makes: |_, targets| Ok(targets.suffer(NodeFault::DiskFull)),
 };
 
 /// It rewrites its log of writes, as Redis does with its append-only file; done when that is over.
@@ -255,9 +257,9 @@ pub static REWRITE: FaultKind = FaultKind {
     help: "Let it rewrite its log of writes",
     fields: &[],
     needs: Needs::Ability(Ability::Rewrite),
-    fate: ProcessOutcome::Untouched,
+    outcome: ProcessOutcome::Untouched,
     repair: None,
-    makes: |_, whom| Ok(whom.suffer(NodeFault::Rewrite)),
+    makes: |_, targets| Ok(targets.suffer(NodeFault::Rewrite)),
 };
 
 /// It merges its files, as Cassandra does with its tables; done when that is over.
@@ -266,9 +268,9 @@ pub static COMPACT: FaultKind = FaultKind {
     help: "Let it merge its files",
     fields: &[],
     needs: Needs::Ability(Ability::Compact),
-    fate: ProcessOutcome::Untouched,
+    outcome: ProcessOutcome::Untouched,
     repair: None,
-    makes: |_, whom| Ok(whom.suffer(NodeFault::Compact)),
+    makes: |_, targets| Ok(targets.suffer(NodeFault::Compact)),
 };
 
 /// It leaves the system in good order, its data moved to the others, and ends.
@@ -277,9 +279,9 @@ pub static REMOVE: FaultKind = FaultKind {
     help: "Take it out of the cluster",
     fields: &[],
     needs: Needs::Ability(Ability::Shrink),
-    fate: ProcessOutcome::Left,
+    outcome: ProcessOutcome::Left,
     repair: None,
-    makes: |_, whom| Ok(whom.suffer(NodeFault::Remove)),
+    makes: |_, targets| Ok(targets.suffer(NodeFault::Remove)),
 };
 
 /// One more node joins the system and takes its share of the data.
@@ -288,10 +290,10 @@ pub static ADD: FaultKind = FaultKind {
     help: "Add one more node",
     fields: &[],
     needs: Needs::Ability(Ability::Grow),
-    fate: ProcessOutcome::Untouched,
+    outcome: ProcessOutcome::Untouched,
     repair: None,
-    makes: |_, whom| {
-        whom.nobody("a node that is added gets its name by itself")?;
+    makes: |_, targets| {
+        targets.nobody("a node that is added gets its name by itself")?;
         Ok(Harm::Add)
     },
 };
@@ -328,10 +330,10 @@ impl Harm {
     pub fn new(
         kind: &FaultKind,
         values: &FaultValues,
-        whom: Targets,
+        targets: Targets,
     ) -> Result<Harm, InvalidFault> {
         FaultKind::fit(kind.word, values)?;
-        (kind.makes)(values, whom)
+        (kind.makes)(values, targets)
     }
 
     /// Returns its kind.
@@ -417,12 +419,12 @@ static DELAY: FaultField = FaultField {
     form: FieldForm::Time,
 };
 
-fn partition(values: &FaultValues, whom: Targets) -> Result<Harm, InvalidFault> {
+fn partition(values: &FaultValues, targets: Targets) -> Result<Harm, InvalidFault> {
     let way = values.word(&WAY).and_then(Way::of).unwrap_or_default();
     let from = values.word(&FROM).and_then(CutFrom::of);
     let Some(sides) = values.sides(&SIDES) else {
         let from = from.unwrap_or_default();
-        return Ok(whom.suffer(NodeFault::Partition { from, way }));
+        return Ok(targets.suffer(NodeFault::Partition { from, way }));
     };
     if from.is_some() {
         return Err(InvalidFault::new(
@@ -430,7 +432,7 @@ fn partition(values: &FaultValues, whom: Targets) -> Result<Harm, InvalidFault> 
             "leave out `from`; `clients` may stand among the names",
         ));
     }
-    whom.nobody("`sides` names the nodes already")?;
+    targets.nobody("`sides` names the nodes already")?;
     Ok(Harm::Split { sides, way })
 }
 

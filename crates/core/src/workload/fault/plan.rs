@@ -102,8 +102,9 @@ impl TryFrom<Written> for FaultPlan {
         let Written { kind, aim, count, when, at, repair, every, spread, network } = written;
         let kind = FaultKind::of(&kind).ok_or_else(|| format!("`{kind}` is not a fault"))?;
         // An aim is always written.
-        let whom = Targets { aim: Some(aim).filter(|aim| *aim != NodeSelector::default()), count };
-        let harm = Harm::new(kind, &network.given(), whom);
+        let targets =
+            Targets { aim: Some(aim).filter(|aim| *aim != NodeSelector::default()), count };
+        let harm = Harm::new(kind, &network.given(), targets);
         harm.and_then(|harm| FaultPlan { harm, when, at, repair, every, spread }.checked())
             .map_err(|invalid| invalid.message)
     }

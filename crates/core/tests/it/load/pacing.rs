@@ -83,9 +83,9 @@ fn a_client_that_is_starved_is_told_to_be_the_limit() {
 
 /// Observer that hears of the begin only when it is past for a while, as an agent does whose
 /// connection stood still.
-struct HearsLate;
+struct LateObserver;
 
-impl Observer for HearsLate {
+impl Observer for LateObserver {
     fn ready(&mut self, _: usize) -> Begin {
         let start = now();
         std::thread::sleep(Duration::from_millis(400));
@@ -105,7 +105,7 @@ fn what_fell_due_before_a_late_begin_is_sent_late() {
         gets.arrival = Arrival::Constant { rate: 500.0 };
         let plan = phase(vec![gets], Some(Duration::from_secs(1)));
         let job = Arc::new(Job::new(plan, bench.context.clone()).unwrap());
-        let measure = bench.any_store().run(&job, &mut HearsLate).unwrap();
+        let measure = bench.any_store().run(&job, &mut LateObserver).unwrap();
         let lag = measure.send_lag.expect("requests left late");
         let early = lag.count_between(1_000_000, 600_000_000);
         assert!((190..=260).contains(&early), "{threading:?}: {early} of {}", lag.len());

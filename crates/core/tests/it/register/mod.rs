@@ -228,7 +228,7 @@ impl Reference {
                 let spares = |w: &Write, number| w.number == number;
                 self.superseders.push(Superseder { begin, end: now, spares, number: version });
             }
-            Read::Absent if self.linearizable => self.absence_told(snapshot, now),
+            Read::Absent if self.linearizable => self.note_absence(snapshot, now),
             _ => {}
         }
     }
@@ -243,7 +243,7 @@ impl Reference {
         write.begin
     }
 
-    fn absence_told(&mut self, snapshot: u64, now: u64) {
+    fn note_absence(&mut self, snapshot: u64, now: u64) {
         let candidate = |w: &&Write| w.kind == WriteKind::Delete && self.legal(w, snapshot);
         let candidates: Vec<(u32, u64)> =
             self.writes.iter().filter(candidate).map(|w| (w.number, w.begin)).collect();

@@ -50,7 +50,7 @@ fn run(
         }
     }
     let compared = courses.iter().map(|course| ComparedAgent { course, clients: 4 });
-    unlike(&compared.collect::<Vec<_>>(), open)
+    find_outlier(&compared.collect::<Vec<_>>(), open)
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn rates_are_those_of_a_client() {
     let with = |clients: [u32; 4]| {
         let compared = courses.iter().zip(clients);
         let compared = compared.map(|(course, clients)| ComparedAgent { course, clients });
-        unlike(&compared.collect::<Vec<_>>(), false).map(|found| found.agent)
+        find_outlier(&compared.collect::<Vec<_>>(), false).map(|found| found.agent)
     };
     assert_eq!(with([2, 2, 2, 1]), None);
     assert_eq!(with([2, 2, 2, 2]), Some(3));

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use kvdyno_core::load::{AnyStore, Interrupt, Progress};
 use kvdyno_core::measure::{Interval, Nanos};
 use kvdyno_core::workload::{Dataset, PhasePlan};
-use kvdyno_report::events::stream::Stream;
+use kvdyno_report::events::stream::EventStream;
 use kvdyno_report::result::{FaultResult, SteeredResult, UnaskedNode};
 
 use super::super::NodeProcesses;
-use super::super::asked::Asked;
-use super::{Deeds, Heard, LookBack, ManualAction, Nemesis, News};
+use super::super::node_traffic::NodeTraffic;
+use super::{LookBack, ManualAction, Nemesis, NemesisActions, NemesisMessage, News};
 use crate::steering::{OrderRefused, WaitingOrder};
 use crate::testbed::shared_keeper::{SharedKeeper, lock};
 
@@ -28,7 +28,7 @@ pub struct Surroundings<'a> {
     /// Raised when the user wants to stop.
     pub interrupt: &'a Arc<Interrupt>,
     /// Stream to which the run publishes events.
-    pub events: &'a Stream,
+    pub events: &'a EventStream,
     /// Means to look for inserts after each power cut; `None` where they cannot be looked for.
     pub look_back: Option<&'a LookBack>,
     /// True if kvdyno has set up the testbed: then viewers of the live page may break it.
@@ -45,7 +45,7 @@ pub struct Disturbance<'a> {
     /// Operations that were due and not started when the last interval was over.
     backlog: u64,
     /// Requests that each node gets, and the begin of the phase.
-    asked: Option<(Asked, Nanos)>,
+    node_traffic: Option<(NodeTraffic, Nanos)>,
 }
 
 /// Result of a disturbance.
@@ -54,7 +54,7 @@ pub struct Disturbed {
     /// Faults and repairs, in order.
     pub faults: Vec<FaultResult>,
     /// Those of them that were ordered by hand.
-    pub by_hand: Vec<SteeredResult>,
+    pub manual: Vec<SteeredResult>,
     /// Nodes that got no requests although they served.
     pub unasked: Vec<UnaskedNode>,
     /// Nodes whose process ended without an order, each with how it ended.
@@ -72,13 +72,13 @@ impl<'a> Disturbance<'a> {
         around: Surroundings<'a>,
         phase: &'a PhasePlan,
     ) -> Self {
-        let (nemesis, asked, news, backlog) = (None, None, News::default(), 0);
-        Disturbance { keeper, around, phase, nemesis, news, backlog, asked }
+        let (nemesis, node_traffic, news, backlog) = (None, None, News::default(), 0);
+        Disturbance { keeper, around, phase, nemesis, news, backlog, node_traffic }
     }
 
     /// Begins when the clients do, at `start`.
     pub fn begin(&mut self, start: Nanos) {
-        self.asked = self.keeper.map(|_| (Asked::begin(), start));
+        self.node_traffic = self.keeper.map(|_| (NodeTraffic::begin(), start));
         if let Some(keeper) = self.keeper.filter(|_| !self.phase.faults.is_empty()) {
             let nemesis = Nemesis::start(keeper, self.around, self.phase, start);
             self.nemesis = Some((nemesis, start));
@@ -90,31 +90,31 @@ impl<'a> Disturbance<'a> {
         let before = std::mem::replace(&mut self.backlog, interval.backlog);
         if let Some((_, start)) = self.nemesis.as_ref().filter(|_| !self.news.at_rate) {
             self.news.at_rate = reaches_rate(self.phase, interval, *start, before);
-            self.tell();
+            self.send_news();
         }
-        if let Some((asked, _)) = &mut self.asked {
-            asked.look();
+        if let Some((node_traffic, _)) = &mut self.node_traffic {
+            node_traffic.look();
         }
     }
 
     /// Takes the progress of the phase so far.
     pub fn progress(&mut self, progress: &Progress) {
         self.news.acked = progress.completed.saturating_sub(progress.unsuccessful);
-        self.tell();
+        self.send_news();
     }
 
     /// Hands an action on the testbed, ordered at the live page, to the nemesis.
-    pub fn by_hand(&mut self, action: ManualAction, asked: WaitingOrder) {
+    pub fn act_manually(&mut self, action: ManualAction, order: WaitingOrder) {
         let (Some(keeper), Some((_, start)), true) =
-            (self.keeper, &self.asked, self.around.is_ours)
+            (self.keeper, &self.node_traffic, self.around.is_ours)
         else {
-            return asked.answer(Err(OrderRefused::NoTestbed));
+            return order.answer(Err(OrderRefused::NoTestbed));
         };
         let (nemesis, _) = self.nemesis.get_or_insert_with(|| {
             (Nemesis::start(keeper, self.around, self.phase, *start), *start)
         });
         // If the nemesis no longer listens, the sender of the order learns that the phase is over.
-        let _ = nemesis.heard.send(Heard::ByHand(Box::new((action, asked))));
+        let _ = nemesis.to_nemesis.send(NemesisMessage::Manual(Box::new((action, order))));
     }
 
     /// Returns the moment when the first fault was begun, if one was.
@@ -124,25 +124,25 @@ impl<'a> Disturbance<'a> {
 
     /// Ends when the clients are done, or could not begin. Returns once what is still broken is repaired.
     pub fn end(&mut self) -> Disturbed {
-        let deeds = self.nemesis.take().map(|(nemesis, _)| nemesis.stop());
-        let Deeds { done: faults, by_hand, absent } = deeds.unwrap_or_default();
-        let Some((asked, start)) = self.asked.take() else {
-            return Disturbed { faults, by_hand, absent, ..Disturbed::default() };
+        let actions = self.nemesis.take().map(|(nemesis, _)| nemesis.stop());
+        let NemesisActions { done: faults, manual, absent } = actions.unwrap_or_default();
+        let Some((node_traffic, start)) = self.node_traffic.take() else {
+            return Disturbed { faults, manual, absent, ..Disturbed::default() };
         };
         let nodes = self.keeper.map(|keeper| lock(keeper).nodes());
         let is_testbed_gone = matches!(nodes, Some(Err(_)))
             && self.keeper.is_some_and(|keeper| lock(keeper).ended_well());
         let nodes = nodes.and_then(Result::ok).unwrap_or_default();
-        let unasked = asked.unasked(&nodes, &faults, start);
+        let unasked = node_traffic.unasked(&nodes, &faults, start);
         let ended = nodes.into_iter().filter_map(|node| Some((node.name, node.ended_by_itself?)));
         let ended = ended.collect();
-        Disturbed { faults, by_hand, unasked, ended, is_testbed_gone, absent }
+        Disturbed { faults, manual, unasked, ended, is_testbed_gone, absent }
     }
 
-    fn tell(&self) {
+    fn send_news(&self) {
         if let Some((nemesis, _)) = &self.nemesis {
             // A nemesis that has nothing left to do receives nothing more.
-            let _ = nemesis.heard.send(Heard::News(self.news));
+            let _ = nemesis.to_nemesis.send(NemesisMessage::News(self.news));
         }
     }
 }

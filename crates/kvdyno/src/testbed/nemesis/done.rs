@@ -28,8 +28,8 @@ impl FaultExecutor {
     }
 
     /// Publishes and keeps an action that was done, or could not be.
-    pub(super) fn tell(&mut self, done: FaultResult) {
-        self.events.tell(Event::FaultDone(Box::new(done.clone())));
+    pub(super) fn publish(&mut self, done: FaultResult) {
+        self.events.publish(Event::FaultDone(Box::new(done.clone())));
         self.done.push(done);
     }
 
@@ -45,7 +45,7 @@ impl FaultExecutor {
         let nobody = [(String::new(), None)];
         for (node, role) in if aimed.is_empty() { &nobody[..] } else { aimed } {
             let action = self.fault_result(what, node, *role, began);
-            self.tell(FaultResult { error: error.clone(), failure, ..action });
+            self.publish(FaultResult { error: error.clone(), failure, ..action });
         }
     }
 }

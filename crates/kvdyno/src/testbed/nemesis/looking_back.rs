@@ -110,14 +110,14 @@ impl Stretch {
         let found = store.look_back(context, &met, deadline).unwrap_or_default();
         let is_expected = |record: &u64| ledger.state(*record).presence == Presence::MustBePresent;
         let absent: Vec<u64> = found.absent.into_iter().filter(is_expected).collect();
-        let told = LookedBackResult {
+        let looked_back = LookedBackResult {
             acknowledged,
             answered: found.answered,
             absent: absent.len() as u64,
         };
         let room = KEPT.saturating_sub(self.absent.len());
         self.absent.extend(absent.into_iter().take(room));
-        Some((cut, told))
+        Some((cut, looked_back))
     }
 
     /// Records that were absent after a repair, each once, in order.

@@ -23,15 +23,15 @@ pub enum ManualAction {
 
 impl FaultExecutor {
     /// Does what was ordered, and answers with the result.
-    pub(super) fn take(&mut self, (action, asked): (ManualAction, WaitingOrder)) {
+    pub(super) fn take(&mut self, (action, order): (ManualAction, WaitingOrder)) {
         let answer = match self.is_over.load(Ordering::Relaxed) {
             true => Err(OrderRefused::PhaseOver),
-            false => self.do_by_hand(action),
+            false => self.carry_out_manually(action),
         };
-        asked.answer(answer);
+        order.answer(answer);
     }
 
-    fn do_by_hand(&mut self, action: ManualAction) -> SteeringAnswer {
+    fn carry_out_manually(&mut self, action: ManualAction) -> SteeringAnswer {
         let (began, known) = (now(), self.done.len());
         let what = match action {
             ManualAction::Fault(fault) => {
@@ -51,8 +51,8 @@ impl FaultExecutor {
         // An action that was tried on a node may have changed it.
         if done.iter().any(|done| done.error.is_none() || !done.node.is_empty()) {
             let steered = SteeredResult::of_testbed(what, &said, self.since_begin(began));
-            self.events.tell(Event::Steered(steered.clone()));
-            self.by_hand.push(steered);
+            self.events.publish(Event::Steered(steered.clone()));
+            self.manual.push(steered);
         }
         let done = &self.done[known..];
         match done.iter().find_map(|done| done.error.as_ref()) {

@@ -65,8 +65,13 @@ fn a_run_with_faults_comes_to_the_same_result_again() {
     let faults = mix["faults"].as_array().expect("faults");
     assert_eq!(faults.len(), 2, "a kill and its repair: {mix:#}");
     assert_eq!((count(&events, "fault-began"), count(&events, "fault-done")), (2, 2));
-    let mending: Vec<&Value> = events.iter().filter(|event| event["event"] == "mending").collect();
-    assert!(mending[0]["what"].as_str().is_some_and(|what| what.starts_with("start again: sim-")));
+    let recovery_waits: Vec<&Value> =
+        events.iter().filter(|event| event["event"] == "mending").collect();
+    assert!(
+        recovery_waits[0]["what"]
+            .as_str()
+            .is_some_and(|what| what.starts_with("start again: sim-"))
+    );
     assert!(mix["writes"].is_object() && result["runs"][0]["claims"].is_array(), "{mix:#}");
     // What was done is told while the phase runs, not when it is over.
     let at = |what: &str, nth: usize| {

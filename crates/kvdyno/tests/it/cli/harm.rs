@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::testbeds::{Place, eventually, field, is_there, kill9, parent, pids, told};
+use super::testbeds::{Place, assert_output, eventually, field, is_there, kill9, parent, pids};
 use crate::support::Running;
 use crate::support::suite::{self, Suite};
 
@@ -129,7 +129,7 @@ fn nothing_is_left(place: &Place, servers: &[u32], keeper: u32) {
     assert!(!String::from_utf8_lossy(&tables.stdout).contains("kvdyno_"));
     assert!(!mounts("self").contains("kvdyno-testbeds"));
     eventually("all loop devices are free", || images_of(place).is_empty());
-    told(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
+    assert_output(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
     assert!(place.folders().is_empty());
 }
 
@@ -192,7 +192,7 @@ fn nothing_is_left_of_disks_whenever_any_of_it_is_killed() {
             are_free(&images) && images_of(&place).is_empty()
         });
         assert!(!mounts("self").contains("kvdyno-testbeds"));
-        told(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
+        assert_output(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
         assert!(place.folders().is_empty());
     }
 }
@@ -273,7 +273,7 @@ fn nothing_is_left_when_the_processes_of_disks_are_killed() {
     eventually("all processes end", || processes_of(&place).is_empty());
     eventually("all loop devices are free", || are_free(&images));
     assert!(!mounts("self").contains("kvdyno-testbeds"));
-    told(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
+    assert_output(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
     assert!(place.folders().is_empty());
 }
 

@@ -27,7 +27,7 @@ fn reason(result: &Value) -> Option<&Value> {
 
 /// Asserts that misses are told apart in the result and in all that is made of it.
 #[track_caller]
-fn told_everywhere(scratch: &Scratch, folder: &str, ended: &Ended) {
+fn assert_misses_everywhere(scratch: &Scratch, folder: &str, ended: &Ended) {
     let result = scratch.result(folder);
     let series = phase(&result)["series"].as_array().expect("series");
     let gets = series.iter().find(|series| series["kind"] == "get").expect("gets");
@@ -39,11 +39,8 @@ fn told_everywhere(scratch: &Scratch, folder: &str, ended: &Ended) {
     assert!((rate("hit_rate") + rate("miss_rate") - rate("rate")).abs() < 1e-6 * rate("rate"));
     let (told, page) =
         (&ended.out, std::fs::read_to_string(scratch.path(folder).join("report.html")));
-    let told_of = [told.as_str(), &page.expect("the page")];
-    assert!(
-        told_of.iter().all(|text| text.contains("get missed") && text.contains("Hit")),
-        "{told}"
-    );
+    let texts = [told.as_str(), &page.expect("the page")];
+    assert!(texts.iter().all(|text| text.contains("get missed") && text.contains("Hit")), "{told}");
     let table = std::fs::read_to_string(scratch.path(folder).join("timeline.csv")).unwrap();
     let mut rows = table.lines().map(|row| row.split(',').collect::<Vec<_>>());
     let columns = rows.next().expect("a heading");
@@ -59,7 +56,7 @@ fn told_everywhere(scratch: &Scratch, folder: &str, ended: &Ended) {
 fn a_store_that_evicts(url: &str) {
     let scratch = Scratch::new();
     let ended = scratch.kvdyno(&format!("{TOO_MUCH} --store {url} --out r")).expect(2);
-    told_everywhere(&scratch, "r", &ended);
+    assert_misses_everywhere(&scratch, "r", &ended);
     let result = scratch.result("r");
     let misses = reason(&result).unwrap_or_else(|| panic!("no reason: {}", ended.out));
     assert_eq!(misses["level"], "invalid", "{misses}");
@@ -103,7 +100,7 @@ fn started_anew(server: &mut Server, url: &str, code: i32) -> (Value, Ended) {
     server.kill9().unwrap();
     server.restart().unwrap();
     let ended = running.wait().expect(code);
-    told_everywhere(&scratch, "r", &ended);
+    assert_misses_everywhere(&scratch, "r", &ended);
     (scratch.result("r"), ended)
 }
 

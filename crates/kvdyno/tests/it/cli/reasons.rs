@@ -31,7 +31,7 @@ impl Judged {
     /// Asserts that the reason is there, at this level, with a figure on the wrong side of its threshold, and that
     /// the terminal tells it with its advice. Returns its figure.
     #[track_caller]
-    fn told(&self, name: &str, level: &str) -> f64 {
+    fn assert_reason(&self, name: &str, level: &str) -> f64 {
         let reason = self.find(name).unwrap_or_else(|| panic!("no {name}: {:#?}", self.reasons));
         assert_eq!(reason["level"], level, "{reason:#}");
         let number = |key: &str| reason[key].as_f64().unwrap_or_else(|| panic!("{key}: {reason}"));
@@ -46,8 +46,9 @@ impl Judged {
         let alike =
             |other: &&Value| ["name", "level"].iter().all(|key| other[*key] == reason[*key]);
         for key in ["text", "advice"] {
-            let told = |reason: &Value| printed.contains(&words(reason[key].as_str().expect(key)));
-            let any = self.reasons.iter().filter(alike).any(told);
+            let is_printed =
+                |reason: &Value| printed.contains(&words(reason[key].as_str().expect(key)));
+            let any = self.reasons.iter().filter(alike).any(is_printed);
             assert!(any, "`{}` is not in:\n{}", reason[key], self.printed);
         }
         figure
@@ -84,15 +85,15 @@ fn judged_until(name: &str, run: impl Fn() -> Judged) -> Judged {
 
 #[test]
 fn kvdyno_itself_takes_much_of_the_time_beside_a_store_that_does_little() {
-    let told = judged("--store map: --records 1k --mix get=100 --clients 1 --requests 200k");
-    assert!(told.told("harness-share", "suspect") <= 1.0);
+    let judged_run = judged("--store map: --records 1k --mix get=100 --clients 1 --requests 200k");
+    assert!(judged_run.assert_reason("harness-share", "suspect") <= 1.0);
 }
 
 #[test]
 fn a_rate_that_is_not_reached_is_invalid() {
-    let told =
+    let judged_run =
         judged("--store sim:?service=1ms --records 100 --clients 1 --rate 4k/s --duration 1500ms");
-    let missed = told.told("missed-schedule", "invalid");
+    let missed = judged_run.assert_reason("missed-schedule", "invalid");
     assert!((0.5..1.0).contains(&missed), "one client in a millisecond each: {missed}");
 }
 
@@ -109,9 +110,12 @@ fn a_client_that_is_kept_from_sending_says_so() {
         running.signal(libc::SIGCONT);
         std::thread::sleep(Duration::from_millis(60));
     }
-    let told = Judged::of(&scratch, &running.wait());
-    let late = told.find("late-sends").unwrap_or_else(|| panic!("{:#?}", told.reasons)).clone();
-    told.told("late-sends", late["level"].as_str().expect("a level"));
+    let judged_run = Judged::of(&scratch, &running.wait());
+    let late = judged_run
+        .find("late-sends")
+        .unwrap_or_else(|| panic!("{:#?}", judged_run.reasons))
+        .clone();
+    judged_run.assert_reason("late-sends", late["level"].as_str().expect("a level"));
     assert_ne!(late["level"], "valid");
 }
 
@@ -126,7 +130,7 @@ fn ninety_per_cent_unexpected_misses_are_invalid() {
     suite::write(&scratch.path("read.toml"), reads);
     let line = format!("run read.toml --store {store} --data reuse --quiet --out r");
     let ended = scratch.kvdyno(&line).expect(2);
-    let missed = Judged::of(&scratch, &ended).told("unexpected-misses", "invalid");
+    let missed = Judged::of(&scratch, &ended).assert_reason("unexpected-misses", "invalid");
     assert!((0.85..0.95).contains(&missed), "{missed}");
 }
 
@@ -134,7 +138,7 @@ fn ninety_per_cent_unexpected_misses_are_invalid() {
 fn operations_that_fail_are_invalid_in_numbers_and_suspect_in_few() {
     let run = "--records 100 --clients 1 --requests 40k --set run.read-back=false";
     let many = judged(&format!("--store sim:?refuse=10 {run}"));
-    let share = many.told("error-ratio", "invalid");
+    let share = many.assert_reason("error-ratio", "invalid");
     assert!((0.08..0.12).contains(&share), "{share}");
     let few = judged(&format!("--store sim:?refuse=200 {run}"));
     let in_run = few.reasons.iter().find(|r| r["name"] == "error-ratio" && r["phase"] == "run");
@@ -143,19 +147,19 @@ fn operations_that_fail_are_invalid_in_numbers_and_suspect_in_few() {
 
 #[test]
 fn few_operations_in_a_short_time_are_suspect() {
-    let told = judged("--store map: --records 100 --clients 1 --requests 500 --mix get=100");
-    assert_eq!(told.told("too-few-samples", "suspect"), 500.0);
-    assert!(told.told("too-short", "suspect") < 1.0);
+    let judged_run = judged("--store map: --records 100 --clients 1 --requests 500 --mix get=100");
+    assert_eq!(judged_run.assert_reason("too-few-samples", "suspect"), 500.0);
+    assert!(judged_run.assert_reason("too-short", "suspect") < 1.0);
     let more = judged("--store map: --records 100 --clients 1 --requests 5k --mix get=100");
-    assert_eq!(more.told("too-few-samples", "valid"), 5_000.0, "a remark on p99.9");
+    assert_eq!(more.assert_reason("too-few-samples", "valid"), 5_000.0, "a remark on p99.9");
 }
 
 #[test]
 fn a_phase_that_its_time_limit_ends_is_suspect() {
     let suite = Suite::of(100).load().phase("get", "get");
     let suite = suite.set("requests", "1G").set("time-limit", "1100ms");
-    let told = judged_suite(&suite, "map:");
-    assert_eq!(told.told("cut-short", "suspect"), 1.0);
+    let judged_run = judged_suite(&suite, "map:");
+    assert_eq!(judged_run.assert_reason("cut-short", "suspect"), 1.0);
 }
 
 /// Runs gets that take the longer, the longer the phase lasts.
@@ -167,24 +171,25 @@ fn slower(per_cent: u32, seconds: u32) -> Judged {
 
 #[test]
 fn throughput_that_falls_from_one_half_to_the_other_drifts() {
-    let told = judged_until("drift", || slower(25, 9));
-    let fell = told.told("drift", "suspect");
+    let judged_run = judged_until("drift", || slower(25, 9));
+    let fell = judged_run.assert_reason("drift", "suspect");
     assert!((0.2..0.8).contains(&fell), "{fell}");
 }
 
 #[test]
 fn throughput_that_goes_on_falling_never_settled() {
-    let told = judged_until("never-settled", || slower(3, 14));
-    let reason = told.find("never-settled").unwrap_or_else(|| panic!("{:#?}", told.reasons));
-    told.told("never-settled", reason["level"].as_str().expect("a level"));
+    let judged_run = judged_until("never-settled", || slower(3, 14));
+    let reason =
+        judged_run.find("never-settled").unwrap_or_else(|| panic!("{:#?}", judged_run.reasons));
+    judged_run.assert_reason("never-settled", reason["level"].as_str().expect("a level"));
 }
 
 #[test]
 fn a_debug_build_is_invalid_and_no_other_build_is() {
-    let told = judged("--store map: --records 100 --clients 1 --requests 500");
+    let judged_run = judged("--store map: --records 100 --clients 1 --requests 500");
     match cfg!(debug_assertions) {
-        true => assert_eq!(told.told("debug-build", "invalid"), 1.0),
-        false => assert!(told.find("debug-build").is_none(), "{:#?}", told.reasons),
+        true => assert_eq!(judged_run.assert_reason("debug-build", "invalid"), 1.0),
+        false => assert!(judged_run.find("debug-build").is_none(), "{:#?}", judged_run.reasons),
     }
 }
 
@@ -215,18 +220,18 @@ impl Drop for Hogs {
 #[test]
 fn a_hog_beside_the_store_is_told() {
     let hogs = Hogs::start();
-    let told = judged("--store sim:?service=1ms --records 100 --clients 1 --duration 2s");
+    let judged_run = judged("--store sim:?service=1ms --records 100 --clients 1 --duration 2s");
     drop(hogs);
-    let share = told.told("other-load", "suspect");
+    let share = judged_run.assert_reason("other-load", "suspect");
     assert!(share <= 1.0, "{share}");
 }
 
 #[test]
 fn hogs_beside_a_server_are_told_by_what_threads_waited() {
     let hogs = [(); 4].map(|()| Hogs::start());
-    let told = judged("--testbed sim --records 100 --clients 4 --duration 2s");
+    let judged_run = judged("--testbed sim --records 100 --clients 4 --duration 2s");
     drop(hogs);
-    let share = told.told("waited-to-run", "suspect");
+    let share = judged_run.assert_reason("waited-to-run", "suspect");
     assert!(share <= 1.0, "{share}");
 }
 
@@ -238,7 +243,7 @@ fn a_run_that_failed_is_invalid_in_every_output() {
     suite::write(&scratch.path("s.toml"), suite);
     let ended = scratch.kvdyno("run s.toml --store sim:?refuse=20 --quiet --out r").expect(69);
     let judged = Judged::of(&scratch, &ended);
-    assert_eq!(judged.told("incomplete", "invalid"), 0.0);
+    assert_eq!(judged.assert_reason("incomplete", "invalid"), 0.0);
     assert!(ended.out.contains("verdict: INVALID"), "{}", ended.out);
     for file in ["r.md", "r.html", "r.xml"] {
         scratch.kvdyno(&format!("report r -o {file}")).expect(0);
@@ -256,14 +261,14 @@ fn phases_that_are_left_out_are_told() {
     let suite = suite.phase("killed", "get").set("requests", 10).set("needs-nodes", true);
     suite::write(&scratch.path("s.toml"), suite.fault("kill").set("node", "any").set("at", "1s"));
     scratch.kvdyno("run s.toml --store map: --quiet --out r").expect_done();
-    let told = "phase killed was not run: it does something to servers";
+    let sentence = "phase killed was not run: it does something to servers";
     for file in ["r.md", "r.html"] {
         let ended = scratch.kvdyno(&format!("report r -o {file}")).expect(0);
         let text = std::fs::read_to_string(scratch.path(file)).expect("the report");
-        assert!(text.contains(told), "{file}: {ended:#?}");
+        assert!(text.contains(sentence), "{file}: {ended:#?}");
     }
     let ended = scratch.kvdyno("report r").expect(0);
-    assert!(ended.out.contains(told), "{}", ended.out);
+    assert!(ended.out.contains(sentence), "{}", ended.out);
 }
 
 #[test]
@@ -272,7 +277,7 @@ fn another_size_than_the_published_one_is_stamped() {
     let suite = Suite::of(1_000).load().phase("get", "get").set("requests", "10k");
     suite::write(&scratch.path("s.toml"), suite);
     let ended = scratch.kvdyno("run s.toml --store map: --scale 0.5 --quiet --out r");
-    assert_eq!(Judged::of(&scratch, &ended).told("scaled", "suspect"), 0.5);
+    assert_eq!(Judged::of(&scratch, &ended).assert_reason("scaled", "suspect"), 0.5);
 }
 
 #[test]
@@ -280,13 +285,13 @@ fn reads_of_what_nobody_can_know_are_unjudged() {
     // Half of the writes may have been applied, and the ledger keeps no more than 4,096 of one record.
     let suite = Suite::of(2).phase("mix", "get = 10, update = 90");
     let suite = suite.set("requests", 30_000).set("read-back", false);
-    let told = judged_suite(&suite, "sim:?timeout=2&timeout-after=1us&late=1us");
-    assert!(told.told("unjudged", "suspect") > 10.0);
+    let judged_run = judged_suite(&suite, "sim:?timeout=2&timeout-after=1us&late=1us");
+    assert!(judged_run.assert_reason("unjudged", "suspect") > 10.0);
 }
 
 #[test]
 fn wrong_reads_are_told_first_and_leave_the_measurement_as_it_is() {
     let suite = Suite::of(200).load().phase("mix", "get = 50, update = 50");
-    let told = judged_suite(&suite.set("requests", 20_000), "sim:?stale=20");
-    assert!(told.told("anomalies", "valid") > 10.0);
+    let judged_run = judged_suite(&suite.set("requests", 20_000), "sim:?stale=20");
+    assert!(judged_run.assert_reason("anomalies", "valid") > 10.0);
 }

@@ -202,8 +202,8 @@ fn a_node_of_our_own_testbed_is_killed_and_repaired_by_hand_and_nobody_else_s_is
     let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
         pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
     };
-    let by_hand = [("fault", "kill redis-1"), ("repair", "start again redis-1"), ("end", "")];
-    assert_eq!(told("steered", ["what", "done"]), pairs(&by_hand));
+    let manual = [("fault", "kill redis-1"), ("repair", "start again redis-1"), ("end", "")];
+    assert_eq!(told("steered", ["what", "done"]), pairs(&manual));
     let done: Vec<_> =
         run["faults"].as_array().unwrap().iter().filter(|f| f["error"].is_null()).collect();
     let done: Vec<_> =

@@ -94,7 +94,7 @@ pub fn kill9(pid: u32) {
 }
 
 /// Asserts that the output holds all of `words`.
-pub fn told(ended: &Ended, words: &[&str]) {
+pub fn assert_output(ended: &Ended, words: &[&str]) {
     for word in words {
         assert!(ended.out.contains(word), "`{word}` is not in:\n{}", ended.out);
     }
@@ -146,7 +146,7 @@ fn nothing_is_left_when_the_keeper_is_killed() {
         running.wait().expect(70).expect_words(&["its keeper has ended"]);
         eventually("the servers end", || pids.iter().all(|pid| !is_there(*pid)));
         // No process was left to remove the folder: the next command does.
-        told(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
+        assert_output(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
         assert!(place.folders().is_empty());
     }
 }
@@ -162,10 +162,10 @@ fn a_detached_testbed_stays_until_it_is_taken_down() {
     assert_ne!(allowed(pids[0]), allowed(std::process::id()), "servers have a half for themselves");
     place.kvdyno("testbed up memcached --detach").expect(0);
     let listed = place.kvdyno("testbed list").expect(0);
-    told(&listed, &["redis-sharded:2?pin=servers", "memcached-1", "peer"]);
+    assert_output(&listed, &["redis-sharded:2?pin=servers", "memcached-1", "peer"]);
     place.kvdyno("testbed down").expect_line(64, &["several testbeds", "--all"]);
     place.kvdyno("testbed down reddis").expect_line(64, &["no testbed reddis is up"]);
-    told(&place.kvdyno("testbed down memcached").expect(0), &["is down"]);
+    assert_output(&place.kvdyno("testbed down memcached").expect(0), &["is down"]);
     assert!(pids.iter().all(|pid| is_there(*pid)));
     place.kvdyno("testbed down").expect(0);
     assert!(pids.iter().all(|pid| !is_there(*pid)) && place.folders().is_empty());
@@ -195,10 +195,10 @@ fn a_testbed_in_a_folder_of_the_users_is_listed_harmed_and_ended_as_any() {
     let folder = place.scratch.path("kept");
     let up = format!("testbed up redis?folder={} --detach", folder.display());
     let servers = pids(&place.kvdyno(&up).expect(0).out);
-    told(&place.kvdyno("testbed list").expect(0), &["redis-1", "folder="]);
+    assert_output(&place.kvdyno("testbed list").expect(0), &["redis-1", "folder="]);
     place.kvdyno("testbed fault restart redis-1").expect(0);
     assert!(!is_there(servers[0]));
-    told(&place.kvdyno("testbed down").expect(0), &["is down"]);
+    assert_output(&place.kvdyno("testbed down").expect(0), &["is down"]);
     assert!(place.folders().is_empty() && folder.join("redis-1").exists());
 }
 
@@ -270,9 +270,9 @@ fn faults_are_done_to_a_testbed_that_is_up() {
     assert!(help.contains("--delay") && !help.contains("--loss"), "{help}");
     place.kvdyno("testbed fault pause redis-1").expect(0);
     eventually("it stands still", || field(pids[0], "State:").is_some_and(|s| s.starts_with('T')));
-    told(&place.kvdyno("testbed fault kill redis-1").expect(0), &["not running"]);
+    assert_output(&place.kvdyno("testbed fault kill redis-1").expect(0), &["not running"]);
     assert!(!is_there(pids[0]));
-    told(&place.kvdyno("testbed fault restart redis-1").expect(0), &["pid "]);
+    assert_output(&place.kvdyno("testbed fault restart redis-1").expect(0), &["pid "]);
     place.kvdyno("testbed down").expect(0);
     running.wait().expect(0);
 }
@@ -292,8 +292,11 @@ fn what_is_wrong_or_missing_is_one_line() {
     command.env("PATH", place.scratch.path("tmp"));
     let line = "redis-server is not installed: install it with `kvdyno testbed install redis`";
     place.scratch.spawn(command).wait().expect_line(69, &[line]);
-    told(&place.kvdyno("testbed install redis").expect(0), &["redis is installed"]);
-    told(&place.kvdyno("testbed kinds").expect(0), &["redis-sharded", "?persistence=none|aof-"]);
+    assert_output(&place.kvdyno("testbed install redis").expect(0), &["redis is installed"]);
+    assert_output(
+        &place.kvdyno("testbed kinds").expect(0),
+        &["redis-sharded", "?persistence=none|aof-"],
+    );
 }
 
 #[test]
@@ -305,7 +308,10 @@ fn a_run_sets_up_discloses_and_takes_down() {
     );
     let ended = ended.expect_done();
     assert!(place.folders().is_empty());
-    told(&ended, &["testbed redis?persistence=aof-always", "1 process, ", "4 settings changed"]);
+    assert_output(
+        &ended,
+        &["testbed redis?persistence=aof-always", "1 process, ", "4 settings changed"],
+    );
     let result = place.scratch.result("r");
     let runs = result["runs"].as_array().expect("runs");
     assert_eq!(runs.len(), 3);
@@ -411,9 +417,9 @@ fn a_server_that_ends_by_no_order_is_told_with_time_status_and_log() {
 fn a_testbed_that_is_taken_down_under_a_run_is_told_as_that() {
     let place = Place::new();
     let (mut running, servers) = two_servers(&place);
-    told(&place.kvdyno("testbed down --all").expect(0), &["is left", "--force"]);
+    assert_output(&place.kvdyno("testbed down --all").expect(0), &["is left", "--force"]);
     assert!(is_there(servers[0]) && running.is_running());
-    told(&place.kvdyno("testbed down --all --force").expect(0), &["is down"]);
+    assert_output(&place.kvdyno("testbed down --all --force").expect(0), &["is down"]);
     let ended = running.wait();
     assert_ne!(ended.status.code(), Some(0), "{ended:?}");
     let result = place.scratch.result("r");

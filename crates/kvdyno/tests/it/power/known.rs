@@ -20,7 +20,7 @@ enum Reached {
 
 /// The time from one start of the node to the next one.
 #[derive(Debug, Default)]
-pub struct Life {
+pub struct Incarnation {
     /// By the number of each write, its record and the stage that it reached.
     writes: BTreeMap<u64, (u64, Reached)>,
     /// Number of the last write that was synced for certain.
@@ -34,7 +34,7 @@ pub struct Life {
 /// All notes of the node.
 #[derive(Debug)]
 pub struct Known {
-    pub lives: Vec<Life>,
+    pub incarnations: Vec<Incarnation>,
 }
 
 /// Records of which something is known for certain, and those of which it may be so besides.
@@ -62,25 +62,29 @@ impl Known {
     /// Reads what the first node noted in `truth`.
     pub fn read(truth: &Path) -> Known {
         let text = std::fs::read_to_string(truth.join("sim-1/truth.jsonl")).expect("the truth");
-        let mut lives = Vec::<Life>::new();
+        let mut incarnations = Vec::<Incarnation>::new();
         for line in text.lines() {
             let line: Value = serde_json::from_str(line).expect("a line of the truth");
             if line["kind"] == "opened" {
                 let begin = number_at(&line, "sequence");
-                if let Some(before) = lives.last_mut() {
+                if let Some(before) = incarnations.last_mut() {
                     before.survived = Some(begin);
                 }
-                lives.push(Life { synced: begin, syncing: begin, ..Life::default() });
-            } else if let Some(life) = lives.last_mut() {
-                life.note(&line);
+                incarnations.push(Incarnation {
+                    synced: begin,
+                    syncing: begin,
+                    ..Incarnation::default()
+                });
+            } else if let Some(incarnation) = incarnations.last_mut() {
+                incarnation.note(&line);
             }
         }
-        Known { lives }
+        Known { incarnations }
     }
 
     /// Returns the lives that a cut ended.
-    pub fn cuts(&self) -> impl Iterator<Item = &Life> {
-        self.lives.iter().filter(|life| life.survived.is_some())
+    pub fn cuts(&self) -> impl Iterator<Item = &Incarnation> {
+        self.incarnations.iter().filter(|incarnation| incarnation.survived.is_some())
     }
 
     /// Returns the records whose writes were acknowledged.
@@ -115,9 +119,9 @@ impl Known {
     /// record belongs there: for certain (`true`), possibly (`false`), or not (`None`).
     fn records(&self, of: impl Fn(bool, Reached) -> Option<bool>) -> Bounds {
         let mut bounds = Bounds::default();
-        for life in &self.lives {
-            for (number, (record, reached)) in &life.writes {
-                let survived = life.survived.is_none_or(|last| *number <= last);
+        for incarnation in &self.incarnations {
+            for (number, (record, reached)) in &incarnation.writes {
+                let survived = incarnation.survived.is_none_or(|last| *number <= last);
                 if let Some(certain) = of(survived, *reached) {
                     bounds.add(*record, certain);
                 }
@@ -127,7 +131,7 @@ impl Known {
     }
 }
 
-impl Life {
+impl Incarnation {
     fn note(&mut self, line: &Value) {
         match line["kind"].as_str() {
             Some("written") => {

@@ -45,8 +45,8 @@ fn many_cuts(rate: &str, seconds: u32, lose: &str) -> Suite {
 /// Runs again until so many cuts were made, or as many as `KVDYNO_POWER_CUTS` says, then in longer runs; `one` makes
 /// a run of so many seconds and returns its cuts. Returns the number of cuts.
 fn until_cut(enough: usize, seconds: u32, mut one: impl FnMut(u32) -> usize) -> usize {
-    let by_hand = std::env::var("KVDYNO_POWER_CUTS").ok().and_then(|cuts| cuts.parse().ok());
-    let (enough, seconds) = by_hand.map_or((enough, seconds), |cuts| (cuts, 25));
+    let cuts_of_user = std::env::var("KVDYNO_POWER_CUTS").ok().and_then(|cuts| cuts.parse().ok());
+    let (enough, seconds) = cuts_of_user.map_or((enough, seconds), |cuts| (cuts, 25));
     let mut cuts = 0;
     while cuts < enough {
         cuts += one(seconds);
@@ -134,9 +134,9 @@ fn agrees(cut: &Cut, known: &Known) -> usize {
     for (what, known) in [("acknowledged", known.acknowledged()), ("recovered", known.recovered())]
     {
         let (told, bounds) = (&cut.writes[what], (known.certain.len(), known.possible.len()));
-        let heard = (number_at(&cut.writes, what)..=number_at(&cut.writes, what) + not_heard)
+        let is_in_range = (number_at(&cut.writes, what)..=number_at(&cut.writes, what) + not_heard)
             .any(|count| known.count(count));
-        assert!(heard, "{told} {what} of {bounds:?}, {not_heard} not heard");
+        assert!(is_in_range, "{told} {what} of {bounds:?}, {not_heard} not heard");
     }
     told.len()
 }
@@ -150,8 +150,11 @@ fn a_log_that_is_synced_at_each_tenth_write_loses_exactly_what_came_after_the_la
     let known = Known::read(&truth);
     assert!(agrees(&cut, &known) > 0);
     // The kernel may write any of the rest out just before a cut.
-    assert!(known.cuts().all(|life| life.survived >= Some(life.synced)), "{known:?}");
-    let exact = known.cuts().filter(|life| life.kept_what_was_synced()).count();
+    assert!(
+        known.cuts().all(|incarnation| incarnation.survived >= Some(incarnation.synced)),
+        "{known:?}"
+    );
+    let exact = known.cuts().filter(|incarnation| incarnation.kept_what_was_synced()).count();
     assert!(2 * exact >= cut.cuts, "{exact} of {} cuts: {known:?}", cut.cuts);
     // It does not say that it syncs each write: what it loses is told, and breaks no promise. A build of the tests is
     // INVALID.
@@ -169,8 +172,8 @@ fn of_many_cuts_each_takes_exactly_what_came_after_the_last_sync() {
         let cut = run(&bench, &many_cuts("600/s", seconds, "unflushed"), &sim(&truth, "&sync=10"));
         cut.only_lost();
         let known = Known::read(&truth);
-        for life in known.cuts() {
-            assert!(life.kept_what_was_synced(), "{life:?}");
+        for incarnation in known.cuts() {
+            assert!(incarnation.kept_what_was_synced(), "{incarnation:?}");
         }
         lost += agrees(&cut, &known);
         acknowledged += number_at(&cut.writes, "acknowledged");
@@ -245,21 +248,21 @@ fn lmdb_without_syncs_breaks_on_a_disk_that_loses_some() {
     let suite = bench.suite(many_cuts("1k/s", 12, "some"));
     let words = "engine:lmdb?durability=process&disk=ext4";
     let outcome = bench.run(&["run", &suite, "--quiet", "--give-up", "2s", "--testbed", words]);
-    let told = || format!("{}{}", outcome.stdout, outcome.stderr);
+    let output = || format!("{}{}", outcome.stdout, outcome.stderr);
     let phase = outcome.phases().iter().find(|phase| phase["name"] == "cut").expect("the phase");
     let faults = phase["faults"].as_array().expect("faults");
     let failed = |fault: &&Value| fault["what"] == "start again" && fault["error"].is_string();
     let failed = faults.iter().find(failed);
     let not_back = failed.and_then(|fault| fault["error"].as_str());
     let wrong = outcome.anomalies.iter().filter(|anomaly| anomaly["kind"] != "lost").count();
-    assert!(not_back.is_some() || wrong > 0, "{}", told());
+    assert!(not_back.is_some() || wrong > 0, "{}", output());
     if let Some(error) = not_back {
         println!("{error}");
         assert!(
             error.contains("engine-1 ended at once") || error.contains("does not serve"),
             "{error}"
         );
-        assert!(outcome.stdout.contains("start again engine-1"), "{}", told());
+        assert!(outcome.stdout.contains("start again engine-1"), "{}", output());
         // Judged by the kind of the failure, not by its words; and the last cut that was done left the node dark.
         let is_ended = failed.is_some_and(|fault| fault["failure"] == "process-ended");
         assert_eq!(is_ended, error.contains("engine-1 ended at once"), "{failed:?}");
@@ -301,7 +304,7 @@ fn the_suites_of_disks_that_misbehave_come_to_their_end() {
         let words = "engine:lmdb?durability=power&disk=xfs:512MiB";
         let outcome =
             bench.run(&["run", &suite, "--quiet", "--set", "records=500", "--testbed", words]);
-        let told = || format!("{}{}", outcome.stdout, outcome.stderr);
+        let output = || format!("{}{}", outcome.stdout, outcome.stderr);
         let faults = outcome.phases().iter().filter_map(|phase| phase["faults"].as_array());
         let mut done: Vec<&str> = Vec::new();
         for fault in faults.flatten() {
@@ -309,14 +312,14 @@ fn the_suites_of_disks_that_misbehave_come_to_their_end() {
             done.extend(fault["what"].as_str().filter(|what| harms.contains(what)));
         }
         done.dedup();
-        assert_eq!(done, harms, "{}", told());
-        assert_eq!(outcome.result["runs"][0]["status"]["state"], "complete", "{}", told());
+        assert_eq!(done, harms, "{}", output());
+        assert_eq!(outcome.result["runs"][0]["status"]["state"], "complete", "{}", output());
         // LMDB has no checksums: it may hand on what rots, which is a finding. Else a claim may stay open, if one cut
         // needs what another writes.
         let rotten = outcome.anomalies.iter().all(|anomaly| anomaly["kind"] == "corrupt");
         match outcome.anomalies.is_empty() {
-            true => assert!(matches!(outcome.code, 0 | 2), "{}", told()),
-            false => assert!(name == "disk-rot" && rotten && outcome.code == 1, "{}", told()),
+            true => assert!(matches!(outcome.code, 0 | 2), "{}", output()),
+            false => assert!(name == "disk-rot" && rotten && outcome.code == 1, "{}", output()),
         }
     }
 }
@@ -335,23 +338,23 @@ fn a_store_that_does_not_come_back_is_a_finding() {
     let suite = bench.suite(&suite);
     let words = "redis?persistence=aof-always&disk=ext4:64MiB";
     let outcome = bench.run(&["run", &suite, "--quiet", "--testbed", words]);
-    let told = || format!("{}{}", outcome.stdout, outcome.stderr);
+    let output = || format!("{}{}", outcome.stdout, outcome.stderr);
     let run = &outcome.result["runs"][0];
-    assert_eq!(run["claims"][0]["standing"], "confirmed", "{}", told());
+    assert_eq!(run["claims"][0]["standing"], "confirmed", "{}", output());
     let faults = outcome.phases().iter().filter_map(|phase| phase["faults"].as_array()).flatten();
     let mut mended = faults.filter(|fault| fault["what"] == "disk mended");
     if mended.next().expect("a repair")["error"].is_null() {
         println!("this time ext4 left a file that Redis loads");
-        assert_eq!(run["status"]["state"], "complete", "{}", told());
+        assert_eq!(run["status"]["state"], "complete", "{}", output());
         return;
     }
-    assert_eq!(outcome.code, 1, "{}", told());
+    assert_eq!(outcome.code, 1, "{}", output());
     let said = run["status"]["message"].as_str().expect("a message");
     for part in ["did not come back after the faults of phase refused", "redis-1 ended at once"] {
         assert!(said.contains(part), "{said}");
     }
     // The end of the log says why, and is shown.
-    assert!(outcome.stdout.contains("redis-check-aof"), "{}", told());
+    assert!(outcome.stdout.contains("redis-check-aof"), "{}", output());
 }
 
 /// NATS syncs every two minutes unless it is told otherwise, and a cut takes what came since. It says so, and keeps what it
@@ -402,17 +405,17 @@ fn losses_are_known_of_a_store_that_does_not_start_again() {
     let words = sim(&truth, "&sync=1&sync-lag=200ms&starts=3");
     let suite = bench.suite(cuts("400/s", 15));
     let outcome = bench.run(&["run", &suite, "--quiet", "--testbed", &words]);
-    let told = || format!("{}{}", outcome.stdout, outcome.stderr);
-    assert_eq!(outcome.code, 1, "{}", told());
+    let output = || format!("{}{}", outcome.stdout, outcome.stderr);
+    assert_eq!(outcome.code, 1, "{}", output());
     let cut = outcome.phase("cut");
     let faults = cut["faults"].as_array().expect("faults");
     let looked = faults.iter().filter_map(|f| f["cut"].get("looked_back"));
     let looked: Vec<_> = looked.filter(|looked| number_at(looked, "answered") > 0).collect();
-    assert_eq!(looked.len(), 2, "{}", told());
+    assert_eq!(looked.len(), 2, "{}", output());
     let absent: u64 = looked.iter().map(|looked| number_at(looked, "absent")).sum();
     assert!(looked.iter().all(|l| number_at(l, "answered") == number_at(l, "acknowledged")));
     let lost = Known::read(&truth).lost();
-    assert!(absent > 0 && absent <= lost.possible.len() as u64, "{absent}: {}", told());
+    assert!(absent > 0 && absent <= lost.possible.len() as u64, "{absent}: {}", output());
     let writes = &cut["writes"];
     assert_eq!(number_at(writes, "lost"), absent, "{writes}");
     for example in writes["examples"].as_array().expect("examples") {

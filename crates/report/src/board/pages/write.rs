@@ -4,7 +4,7 @@ use super::{CHART_STYLE, HISTORY_SCRIPT, SCRIPT, STYLE};
 use super::{
     Cell, ClassCard, HistoryCard, IndexPage, ListedStep, Row, StorePage, SuitePage, Table,
 };
-use crate::board::history::ToldStep;
+use crate::board::history::StepDescription;
 use crate::html::chart_library;
 use crate::html::page::shell;
 use crate::html::write::escaped;
@@ -36,7 +36,7 @@ fn heads(names: &[&str]) -> String {
     each(names, |name| format!("<th scope=\"col\"><button type=\"button\">{name}</button></th>"))
 }
 
-fn step_class(step: &ToldStep) -> &'static str {
+fn step_class(step: &StepDescription) -> &'static str {
     if step.is_worse { "step-worse" } else { "step-better" }
 }
 

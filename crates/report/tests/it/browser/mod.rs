@@ -20,7 +20,7 @@ pub struct Browser {
     input: ChildStdin,
     messages: Receiver<Value>,
     asked: u64,
-    heard: Vec<Value>,
+    received: Vec<Value>,
     _profile: tempfile::TempDir,
 }
 
@@ -53,16 +53,16 @@ impl Browser {
             .expect("the browser starts");
         let input = process.stdin.take().expect("its input");
         let output = BufReader::new(process.stdout.take().expect("its output"));
-        let (tell, messages) = channel();
+        let (sending, messages) = channel();
         std::thread::spawn(move || {
             for message in output.split(0).map_while(Result::ok) {
                 let message = serde_json::from_slice(&message).expect("the browser speaks JSON");
-                if tell.send(message).is_err() {
+                if sending.send(message).is_err() {
                     return;
                 }
             }
         });
-        Browser { process, input, messages, asked: 0, heard: Vec::new(), _profile: profile }
+        Browser { process, input, messages, asked: 0, received: Vec::new(), _profile: profile }
     }
 
     /// Opens an empty page of this size, and keeps its log and requests.
@@ -121,9 +121,9 @@ impl Browser {
 
     /// Lists what the page logged or threw, and its requests to any place but `own`.
     pub fn troubles(&mut self, tab: &Tab, own: &str) -> Vec<String> {
-        let heard: Vec<Value> = self.messages.try_iter().collect();
-        self.heard.extend(heard);
-        let of_tab = self.heard.iter().filter(|message| message["sessionId"] == tab.0.as_str());
+        let received: Vec<Value> = self.messages.try_iter().collect();
+        self.received.extend(received);
+        let of_tab = self.received.iter().filter(|message| message["sessionId"] == tab.0.as_str());
         of_tab
             .filter(|message| match message["method"].as_str() {
                 Some("Runtime.consoleAPICalled" | "Runtime.exceptionThrown" | "Log.entryAdded") => {
@@ -153,7 +153,7 @@ impl Browser {
                 assert!(message.get("error").is_none(), "{method}: {message}");
                 return message["result"].clone();
             }
-            self.heard.push(message);
+            self.received.push(message);
         }
     }
 }

@@ -371,12 +371,16 @@ impl Shape {
     /// Returns as many time-outs as failures of its kinds; from the second half on also one wrong read each, and open
     /// arrivals are late.
     fn troubles(&self, index: u32) -> Troubles {
-        let is_told = self.failures > 0 && self.stall != Some(index);
+        let has_failures = self.failures > 0 && self.stall != Some(index);
         let failed = self.failures * self.kinds.len() as u64;
         let late = if self.arrival.is_open() { 1_000 * u64::from(index + 1) } else { 0 };
         Troubles {
-            errors: if is_told { vec![(ErrorClass::Timeout, failed)] } else { Vec::new() },
-            wrong: if is_told && index > 5 { vec![(AnomalyKind::Stale, 1)] } else { Vec::new() },
+            errors: if has_failures { vec![(ErrorClass::Timeout, failed)] } else { Vec::new() },
+            wrong: if has_failures && index > 5 {
+                vec![(AnomalyKind::Stale, 1)]
+            } else {
+                Vec::new()
+            },
             latest_send: late,
         }
     }

@@ -34,7 +34,7 @@ const SIDE_BY_SIDE: usize = 8;
 const PR_SET_IO_FLUSHER: libc::c_int = 57;
 
 /// Number of flipped bits whose places are told.
-const TOLD: usize = 8;
+const PLACES_NAMED: usize = 8;
 
 /// Misbehaviour of the disk now, and how often it had an effect.
 #[derive(Debug)]
@@ -80,9 +80,9 @@ pub fn serve() {
     let bytes = image.metadata().map_or(0, |image| image.len());
     let disk = Disk { image, bytes, state: Mutex::new(State::default()), goes_on: Condvar::new() };
     let disk = Arc::new(disk);
-    let told = Arc::clone(&disk);
+    let served = Arc::clone(&disk);
     thread::spawn(move || {
-        told.hear();
+        served.serve_orders();
         // Whatever else waits: the kernel fails it.
         std::process::exit(0);
     });
@@ -95,8 +95,8 @@ pub fn serve() {
 }
 
 fn descriptors() -> Option<(RawFd, RawFd)> {
-    let told = std::env::var(DESCRIPTORS).ok()?;
-    let (fuse, image) = told.split_once(',')?;
+    let descriptors = std::env::var(DESCRIPTORS).ok()?;
+    let (fuse, image) = descriptors.split_once(',')?;
     Some((fuse.parse().ok()?, image.parse().ok()?))
 }
 
@@ -106,7 +106,7 @@ impl Disk {
     }
 
     /// Carries out orders until there are no more.
-    fn hear(&self) {
+    fn serve_orders(&self) {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
             let Ok(order) = serde_json::from_str::<Order>(&line) else { continue };
             let answer = self.carry_out(order);
@@ -119,7 +119,7 @@ impl Disk {
 
     fn carry_out(&self, order: Order) -> Answer {
         let mut state = self.state();
-        let told = match order {
+        let done = match order {
             Order::Hold => {
                 state.held = true;
                 Ok(String::new())
@@ -127,7 +127,7 @@ impl Disk {
             Order::Cut { lose, seed } => {
                 let kept = state.cut(&self.image, lose, seed)?;
                 self.goes_on.notify_all();
-                return Ok(Said { undecided: kept.pieces, text: kept.told(lose, seed) });
+                return Ok(Said { undecided: kept.pieces, text: kept.describe(lose, seed) });
             }
             Order::On => {
                 (state.off, state.held) = (false, false);
@@ -138,7 +138,7 @@ impl Disk {
             Order::Failure => Ok(state.refused.clone().unwrap_or_default()),
         };
         self.goes_on.notify_all();
-        told.map(|text| Said { text, undecided: 0 })
+        done.map(|text| Said { text, undecided: 0 })
     }
 
     /// Lets a request wait as long as the disk takes longer. Returns the state when it is its turn, or why it is refused.
@@ -274,7 +274,7 @@ impl State {
         let (byte, bit) = (wrong.random.below(data.len() as u64), wrong.random.below(8) as u8);
         data[byte as usize] ^= 1 << bit;
         wrong.times += 1;
-        if wrong.places.len() < TOLD {
+        if wrong.places.len() < PLACES_NAMED {
             wrong.places.push((offset + byte, bit));
         }
     }
@@ -315,7 +315,7 @@ impl State {
 
 impl Kept {
     /// Describes the outcome in words; empty where the disk keeps all that it was handed.
-    fn told(self, lose: Lose, seed: u64) -> String {
+    fn describe(self, lose: Lose, seed: u64) -> String {
         let Kept { writes, pieces, kept } = self;
         match lose {
             Lose::Unwritten => String::new(),
@@ -332,14 +332,14 @@ impl Kept {
 
 /// Tells how many bits flipped, and where on the disk the first were.
 fn rotten(of: Access, times: u64, places: &[(u64, u8)]) -> String {
-    let told: Vec<String> =
+    let flips: Vec<String> =
         places.iter().map(|(byte, bit)| format!("bit {bit} of byte {byte}")).collect();
     let more = match times.saturating_sub(places.len() as u64) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     let where_they_are =
-        if told.is_empty() { String::new() } else { format!(": {}{more}", told.join(", ")) };
+        if flips.is_empty() { String::new() } else { format!(": {}{more}", flips.join(", ")) };
     format!("{times} bits flipped in {}{where_they_are}", of.word())
 }
 

@@ -192,9 +192,9 @@ pub static DISK_LIES: FaultKind = FaultKind {
     help: "Let its disk answer flushes and not do them",
     fields: &[],
     needs: Needs::Device,
-    fate: ProcessOutcome::Untouched,
+    outcome: ProcessOutcome::Untouched,
     repair: Some(Repair::Mend(DiskTrouble::Lies)),
-    makes: |_, whom| Ok(whom.suffer(NodeFault::disk(Misbehaviour::Lies))),
+    makes: |_, targets| Ok(targets.suffer(NodeFault::disk(Misbehaviour::Lies))),
 };
 
 /// Each write and each flush of the disk takes longer.
@@ -203,10 +203,10 @@ pub static DISK_SLOW: FaultKind = FaultKind {
     help: "Let each write and flush of its disk take longer",
     fields: &[&LATENCY],
     needs: Needs::Device,
-    fate: ProcessOutcome::Untouched,
+    outcome: ProcessOutcome::Untouched,
     repair: Some(Repair::Mend(DiskTrouble::Slow)),
-    makes: |values, whom| match values.time(&LATENCY).filter(|longer| !longer.is_zero()) {
-        Some(longer) => Ok(whom.suffer(NodeFault::disk(Misbehaviour::Slow(longer)))),
+    makes: |values, targets| match values.time(&LATENCY).filter(|longer| !longer.is_zero()) {
+        Some(longer) => Ok(targets.suffer(NodeFault::disk(Misbehaviour::Slow(longer)))),
         None => Err(InvalidFault::how_much(DISK_SLOW.word, DISK_SLOW.fields)),
     },
 };
@@ -217,9 +217,9 @@ pub static DISK_STALL: FaultKind = FaultKind {
     help: "Let its disk answer nothing until it is mended",
     fields: &[],
     needs: Needs::Device,
-    fate: ProcessOutcome::Untouched,
+    outcome: ProcessOutcome::Untouched,
     repair: Some(Repair::Mend(DiskTrouble::Stall)),
-    makes: |_, whom| Ok(whom.suffer(NodeFault::disk(Misbehaviour::Stall))),
+    makes: |_, targets| Ok(targets.suffer(NodeFault::disk(Misbehaviour::Stall))),
 };
 
 /// The disk refuses reads, writes or flushes (EIO).
@@ -228,11 +228,11 @@ pub static DISK_ERROR: FaultKind = FaultKind {
     help: "Let its disk refuse what it is asked for (EIO)",
     fields: &[&REFUSES],
     needs: Needs::Device,
-    fate: ProcessOutcome::Untouched,
+    outcome: ProcessOutcome::Untouched,
     repair: Some(Repair::Mend(DiskTrouble::Error)),
-    makes: |values, whom| {
+    makes: |values, targets| {
         let of = Access::of(values, &REFUSES);
-        Ok(whom.suffer(NodeFault::disk(Misbehaviour::Error(of))))
+        Ok(targets.suffer(NodeFault::disk(Misbehaviour::Error(of))))
     },
 };
 
@@ -242,11 +242,11 @@ pub static BIT_ROT: FaultKind = FaultKind {
     help: "Flip bits of what its disk stores or reads",
     fields: &[&ROTS, &SHARE],
     needs: Needs::Device,
-    fate: ProcessOutcome::Untouched,
+    outcome: ProcessOutcome::Untouched,
     repair: Some(Repair::Mend(DiskTrouble::Rot)),
-    makes: |values, whom| {
+    makes: |values, targets| {
         let share = values.number(&SHARE).unwrap_or(USUAL_ROT);
         let of = Access::of(values, &ROTS);
-        Ok(whom.suffer(NodeFault::disk(Misbehaviour::Rot { of, share })))
+        Ok(targets.suffer(NodeFault::disk(Misbehaviour::Rot { of, share })))
     },
 };

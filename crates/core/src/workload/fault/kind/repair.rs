@@ -58,7 +58,7 @@ impl DiskTrouble {
     }
 
     /// Returns the outcome of the repair for the node's process.
-    fn fate(self) -> ProcessOutcome {
+    fn outcome(self) -> ProcessOutcome {
         if self.renews() { ProcessOutcome::Renewed } else { ProcessOutcome::Untouched }
     }
 }
@@ -81,7 +81,7 @@ impl Repair {
 
     /// Returns the words for it in results.
     #[must_use]
-    pub fn told(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Repair::Start => "start again",
             Repair::Resume => "resume",
@@ -106,12 +106,12 @@ impl Repair {
 
     /// Returns the outcome for the node's process.
     #[must_use]
-    pub fn fate(self) -> ProcessOutcome {
+    pub fn outcome(self) -> ProcessOutcome {
         match self {
             Repair::Start => ProcessOutcome::Renewed,
             Repair::Resume => ProcessOutcome::Resumed,
             Repair::Heal(_) | Repair::FreeDisk => ProcessOutcome::Untouched,
-            Repair::Mend(trouble) => trouble.fate(),
+            Repair::Mend(trouble) => trouble.outcome(),
         }
     }
 }

@@ -18,16 +18,16 @@ const LEAST: u64 = 10_000;
 const PART: u64 = 100;
 
 /// Bytes that each server was sent in the course of a phase.
-pub struct Asked {
+pub struct NodeTraffic {
     traffic: Traffic,
     /// Moment of each look, with the bytes that each server had taken by then.
     looks: Vec<(Nanos, BTreeMap<SocketAddr, u64>)>,
 }
 
-impl Asked {
+impl NodeTraffic {
     /// Begins to look.
-    pub fn begin() -> Asked {
-        Asked { traffic: Traffic::begin(), looks: vec![(now(), BTreeMap::new())] }
+    pub fn begin() -> NodeTraffic {
+        NodeTraffic { traffic: Traffic::begin(), looks: vec![(now(), BTreeMap::new())] }
     }
 
     /// Looks once; called each interval.
@@ -127,14 +127,14 @@ mod tests {
 
     /// Looks once a second for 20 s: two nodes get 10 kB/s each, the third until second 5 only and a few bytes of the
     /// driver after that.
-    fn asked() -> Asked {
+    fn traffic() -> NodeTraffic {
         let at = |number: u8| SocketAddr::from(([127, 40, 1, number], 3000));
         let looks = (0..=20).map(|second: u64| {
             let third = second.min(5) * 10_000 + second * 20;
             let taken = [(at(1), second * 10_000), (at(2), second * 10_000), (at(3), third)];
             (second * SECOND, taken.into())
         });
-        Asked { traffic: Traffic::default(), looks: looks.collect() }
+        NodeTraffic { traffic: Traffic::default(), looks: looks.collect() }
     }
 
     #[test]
@@ -143,21 +143,21 @@ mod tests {
         let faults = [fault("kill", "n-3", 5, 5), fault("start again", "n-3", 7, 8)];
         let expected =
             UnaskedNode { node: "n-3".to_owned(), from_ns: 8 * SECOND, to_ns: 20 * SECOND };
-        assert_eq!(asked().unasked(&nodes, &faults, 0), [expected]);
+        assert_eq!(traffic().unasked(&nodes, &faults, 0), [expected]);
         // While it was down it could not be asked.
-        assert!(asked().unasked(&nodes, &faults[..1], 0).is_empty());
+        assert!(traffic().unasked(&nodes, &faults[..1], 0).is_empty());
         // It was asked at first, and then not for half of the time: it did get requests.
-        assert!(asked().unasked(&nodes, &[], 0).is_empty());
+        assert!(traffic().unasked(&nodes, &[], 0).is_empty());
     }
 
     #[test]
     fn little_and_replicas_tell_nothing() {
         let replica = [node(1, Role::Primary), node(2, Role::Primary), node(3, Role::Replica)];
         let faults = [fault("restart", "n-3", 5, 5), fault("start again", "n-3", 7, 8)];
-        assert!(asked().unasked(&replica, &faults, 0).is_empty());
+        assert!(traffic().unasked(&replica, &faults, 0).is_empty());
         let late = [fault("kill", "n-3", 5, 5), fault("start again", "n-3", 17, 18)];
         let nodes = [1, 2, 3].map(|number| node(number, Role::Peer));
-        assert!(asked().unasked(&nodes, &late, 0).is_empty(), "two seconds");
+        assert!(traffic().unasked(&nodes, &late, 0).is_empty(), "two seconds");
         let failed = FaultResult { error: Some("no".to_owned()), ..late[0].clone() };
         assert_eq!(served("n-3", &[failed], 9), [(0, 9)]);
     }
