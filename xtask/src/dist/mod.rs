@@ -45,7 +45,7 @@ pub struct Options {
 
     /// Install wheel and Debian package into fresh places, and run a suite from each, and on a machine with as little as
     /// possible; as root
-    #[arg(long)]
+    #[arg(long, conflicts_with = "architecture")]
     install: bool,
 }
 
@@ -100,8 +100,21 @@ struct Binary {
 /// If a step fails, or the binary is not portable or too large.
 pub fn dist(options: &Options) -> Result<(), StepFailure> {
     servers::ensure_packers()?;
-    // A download that waits, while packing computes.
+    // A download that waits, while packing computes. It is waited for, however packing ends.
     let root = options.install.then(|| std::thread::spawn(fresh::root_of_this_release));
+    let packed = pack(options);
+    let root = root.map(std::thread::JoinHandle::join);
+    let (binary, made) = packed?;
+    let Some(root) = root else { return Ok(()) };
+    let root = root.map_err(|_| found("the fresh root was not made"))??;
+    installed::wheel(&made[1])?;
+    installed::debian_package(&made[2], &root)?;
+    stranger::poor_machine(&binary.path)?;
+    if options.binary.is_none() { stranger::old_glibc(&binary.path) } else { Ok(()) }
+}
+
+/// Makes all packages: the binary that is in them, and their files, the wheel second and the Debian package third.
+fn pack(options: &Options) -> Result<(Binary, [PathBuf; 5]), StepFailure> {
     let (path, architecture, features) = match &options.binary {
         Some(path) => {
             let known = Architecture::of_this_machine();
@@ -135,17 +148,7 @@ pub fn dist(options: &Options) -> Result<(), StepFailure> {
     for file in &made {
         println!("{:>12}  {}", size(file)?, file.display());
     }
-    if options.install {
-        installed::wheel(&made[1])?;
-        let root = root.map(std::thread::JoinHandle::join);
-        let Some(Ok(root)) = root else { return Err(found("the fresh root was not made")) };
-        installed::debian_package(&made[2], &root?)?;
-        stranger::poor_machine(&binary.path)?;
-        if options.binary.is_none() {
-            stranger::old_glibc(&binary.path)?;
-        }
-    }
-    Ok(())
+    Ok((binary, made))
 }
 
 /// Prints what the binary needs of a machine, and which C is in it.

@@ -116,7 +116,8 @@ fn i_rehearse_a_failure() {
             "{what}"
         );
     }
-    assert_eq!(result["runs"][0]["claims"][0]["status"], "confirmed", "{result}");
+    let claim = &result["runs"][0]["claims"][0];
+    assert_eq!(claim["standing"], "confirmed", "{claim}");
 }
 
 #[test]
