@@ -64,7 +64,7 @@ pub enum Command {
     Board(BoardArguments),
     /// Write a result's figures for another tool.
     Export(ExportArguments),
-    /// Tell what servers cost, what that buys, and how many servers a load needs.
+    /// Compute what servers cost, how many operations that price buys, and how many servers a load needs.
     Cost(CostArguments),
     /// Repeat the run of a result.
     Rerun(RerunArguments),

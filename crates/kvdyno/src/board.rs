@@ -59,19 +59,19 @@ fn format(arguments: &ExportArguments) -> Result<Format, Failure> {
     match arguments.format {
         ExportFormat::Csv | ExportFormat::Parquet if arguments.include_invalid => {
             Err(Failure::usage(
-                "a table has every phase, with its verdict; leave out --include-invalid",
+                "--include-invalid is not for tables, which always have every phase, with its verdict; leave it out",
             ))
         }
         ExportFormat::Csv => Ok(Format::Csv(table)),
-        ExportFormat::Parquet if arguments.out.is_none() => {
-            Err(Failure::usage("a Parquet file is no text; name a file for it with -o"))
-        }
+        ExportFormat::Parquet if arguments.out.is_none() => Err(Failure::usage(
+            "a Parquet file is binary and cannot go to standard output; name a file with -o",
+        )),
         ExportFormat::Parquet => Ok(Format::Parquet(table)),
         ExportFormat::Bencher | ExportFormat::GithubActionBenchmark
             if arguments.table.is_some() =>
         {
             Err(Failure::usage(
-                "this format is no table; leave out --table, or take --as csv or parquet",
+                "--table is only for csv and parquet; leave it out, or use --as csv or parquet",
             ))
         }
         ExportFormat::Bencher => Ok(Format::Bencher),

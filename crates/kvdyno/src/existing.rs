@@ -161,8 +161,8 @@ impl Looks<'_> {
         let unknown = measure.errors.first().map(|error| {
             let failed: u64 = measure.errors.iter().map(|error| error.count).sum();
             Failure::unavailable(format!(
-                "{}: {failed} of the {} keys that the run would write could not be looked at, so that it \
-                 might write over what is not kvdyno's; the first: {}; --data wipe deletes what is there",
+                "{}: kvdyno could not read {failed} of the {} keys that the run would write, and might overwrite \
+                 foreign data; the first error: {}; --data wipe deletes these records",
                 self.url, measure.started, error.first_message
             ))
         });
@@ -190,8 +190,8 @@ impl Looks<'_> {
             keys.write(first, &mut key);
         }
         Err(Failure::usage(format!(
-            "{}: {count} of the keys that the run would write hold what kvdyno did not write (the first: \
-             {}); --data wipe deletes it",
+            "{}: {count} of the keys that the run would write hold values that kvdyno did not write (the first key: \
+             {}); --data wipe deletes them",
             self.url,
             key.escape_ascii()
         )))
@@ -286,7 +286,7 @@ fn carry(
         (_, Some(error)) if failed > tolerated(phase, &measure) => {
             Err(Failure::unavailable(format!(
                 "{url}: {failed} of {} requests failed while kvdyno looked at existing records; \
-                 see to the store, then run it again; the first: {}",
+                 the first error: {}; repair the store, then run again",
                 measure.started, error.first_message
             )))
         }

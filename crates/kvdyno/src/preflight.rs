@@ -32,7 +32,7 @@ pub fn preflight(
 ) -> Result<Preflight, Failure> {
     if config.trials > 1 && config.data == DataPolicy::Reuse {
         return Err(Failure::usage(
-            "--trials begins each trial without records, --data reuse keeps them; leave one out",
+            "--trials needs an empty store for each trial, but --data reuse keeps records; leave out one",
         ));
     }
     cost::of_servers(&config.price)?;
@@ -53,7 +53,7 @@ fn fitting(plan: &Plan, target: Target) -> Result<Target, Failure> {
             let phases = || plan.phases.iter().filter(on_store);
             if let Some(phase) = phases().find(|phase| !phase.faults.is_empty()) {
                 return Err(Failure::usage(format!(
-                    "phase {} does something to the servers: name a testbed (--testbed NAME; `kvdyno \
+                    "phase {} injects faults into servers, so it needs a testbed (--testbed NAME; `kvdyno \
                      testbed kinds` lists them)",
                     phase.name
                 )));

@@ -17,7 +17,9 @@ use crate::terminal_style::style_of_terminal;
 /// [`Failure`] if a result cannot be read or a report not be written.
 pub fn report(arguments: &ReportArguments) -> Result<Exit, Failure> {
     if arguments.out.is_some() && arguments.results.len() > 1 {
-        return Err(Failure::usage("-o takes one result; leave it out for several"));
+        return Err(Failure::usage(
+            "-o works with one result only; leave it out, or name one result",
+        ));
     }
     for path in &arguments.results {
         let folder = folder_of(path);

@@ -109,7 +109,7 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
     let unreadable = |what: &str| {
         let path = arguments.result.display();
         Failure::usage(format!(
-            "{path}: {what}; run its suite anew, or do this with the kvdyno that wrote it"
+            "{path}: {what}; run its suite again, or rerun it with the version of kvdyno that wrote it"
         ))
     };
     let mut plan: Plan = serde_json::from_value(result.suite.plan.clone())
@@ -264,17 +264,17 @@ impl Ready {
     fn of(plan: &Plan, targets: Vec<Target>, config: &RunConfig) -> Result<Ready, Failure> {
         let Preflight { targets, unseen } = preflight(plan, targets, config)?;
         for line in &unseen {
-            warn_user!("kvdyno: not to be seen in {line}");
+            warn_user!("kvdyno: {line}");
         }
         let agents = FleetOptions::read(config)?;
         let (plan, reads) = divided(plan, agents.as_ref(), config);
-        agents.as_ref().map_or(Ok(()), |asked| refuse(asked, reads, &plan))?;
+        if let Some(asked) = &agents {
+            refuse(asked, reads, &plan)?;
+            targets.iter().try_for_each(Target::refuse_agents)?;
+        }
         let check = |target: Target| target.check(&plan, config.yes);
         let opened = targets.iter().filter(|_| !config.dry_run).cloned().map(check);
         let checked = opened.collect::<Result<Vec<Checked>, Failure>>()?;
-        if agents.is_some() {
-            checked.iter().try_for_each(Checked::refuse_agents)?;
-        }
         Ok(Ready { plan, reads, agents, targets, checked, unseen })
     }
 }

@@ -286,10 +286,11 @@ impl<'a> Session<'a> {
         for share in self.options.plan.shares.iter().filter(|share| share.phase == name) {
             let Some(&reached) = self.reached.get(&share.of) else {
                 let line = format!(
-                    "phase {} goes {}, which was not run because its records are there: give --rate, \
+                    "the rate of phase {} is {}, but {} was skipped because its records exist; give --rate, \
                      or --data wipe",
                     share.phase,
-                    share.describe()
+                    share.describe(),
+                    share.of
                 );
                 self.cause = Some(EndCause::Usage);
                 self.status = Status::Failed { message: line };

@@ -56,31 +56,31 @@ pub enum OrderRefused {
     #[error("later phases need the records of this one")]
     Loads,
     /// The phase is a probe of a search, or one that kvdyno adds.
-    #[error("this phase is not one of the suite's: its rate is kvdyno's")]
+    #[error("kvdyno itself sets the rate of this phase (a search or warm-up)")]
     NotPlanned,
     /// The text is no fault.
     #[error(transparent)]
     Fault(#[from] SuiteError),
     /// The servers are no testbed of kvdyno's, so they may not be broken.
-    #[error("the servers are no testbed that kvdyno has made: nothing is done to them")]
+    #[error("faults are possible only on a testbed that kvdyno started")]
     NoTestbed,
     /// The order failed.
     #[error("{0}")]
     NotDone(String),
     /// All nodes are as they were.
-    #[error("nothing is broken")]
+    #[error("there is no fault to repair")]
     NothingBroken,
     /// The order takes longer than [`AT_WORK`].
-    #[error("it is still being done")]
+    #[error("the last action is still running")]
     StillAtIt,
     /// The phase ended meanwhile.
     #[error("the phase is over")]
     PhaseOver,
     /// No phase took the order in time.
-    #[error("no phase is under way")]
+    #[error("no phase is running")]
     NoPhase,
     /// [`MOST_WAITING`] orders wait already.
-    #[error("too many orders wait")]
+    #[error("too many orders are waiting; try again")]
     TooMany,
 }
 

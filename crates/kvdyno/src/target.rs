@@ -3,7 +3,7 @@
 use kvdyno_core::redact;
 use kvdyno_core::store::Threading;
 use kvdyno_core::suite::Plan;
-use kvdyno_stores::url;
+use kvdyno_stores::{StoreUrl, registry, url};
 use kvdyno_testbed::is_file;
 
 use crate::exit::{Exit, Failure};
@@ -46,6 +46,23 @@ impl Target {
         }
     }
 
+    /// Refuses a target that agents cannot load, before anything is opened.
+    ///
+    /// # Errors
+    /// [`Failure`] if the store lives in the process that loads it: each agent would have one of its own.
+    pub fn refuse_agents(&self) -> Result<(), Failure> {
+        let Target::Store(url) = self else { return Ok(()) };
+        let parsed = StoreUrl::parse(url).map_err(Failure::usage)?;
+        match registry::threading(&parsed).map_err(Failure::usage)? {
+            Threading::InProcess => Err(Failure::usage(format!(
+                "{} runs inside one process, so several agents cannot share it; leave --agents out, or \
+                 serve an engine to all of them (--testbed engine:NAME)",
+                parsed.redacted()
+            ))),
+            Threading::Networked => Ok(()),
+        }
+    }
+
     /// Opens a store, or checks that a testbed can be set up, so that a wrong word ends the run before anything is
     /// measured.
     ///
@@ -68,23 +85,6 @@ impl Target {
 }
 
 impl Checked {
-    /// Refuses a target that agents cannot load, before an agent is waited for.
-    ///
-    /// # Errors
-    /// [`Failure`] if the store lives in the process that loads it: each agent would have one of its own.
-    pub fn refuse_agents(&self) -> Result<(), Failure> {
-        match self {
-            Checked::Store(opened) if opened.store.threading() == Threading::InProcess => {
-                Err(Failure::usage(format!(
-                    "{}: it lives in the process that loads it, and agents are several; leave --agents out, or \
-                     serve an engine to all of them (--testbed engine:NAME)",
-                    opened.url
-                )))
-            }
-            Checked::Store(_) | Checked::Testbed(_) => Ok(()),
-        }
-    }
-
     /// Checks the target before an agent is waited for. A testbed is not up yet.
     ///
     /// # Errors

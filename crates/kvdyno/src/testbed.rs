@@ -25,7 +25,7 @@ use kvdyno_core::load::Interrupt;
 use kvdyno_core::workload::fault::ActionFailure;
 use kvdyno_stores::url;
 use kvdyno_testbed::keeper::{self, RunningTestbed};
-use kvdyno_testbed::{Description, NodeDescription, TestbedError, install, sim};
+use kvdyno_testbed::{Description, NodeDescription, TestbedError, install, is_file, sim};
 
 pub use arguments::{TestbedArguments, TestbedCommand};
 pub use around::{Around, check};
@@ -87,9 +87,9 @@ fn up(words: &str, detach: bool) -> Result<Exit, Failure> {
     say!("It stays up until Ctrl-C.");
     match wait(&around, &interrupt) {
         true => Ok(Exit::Done),
-        false => {
-            Err(Failure::internal("the testbed is gone, its keeper has ended; start it again"))
-        }
+        false => Err(Failure::internal(
+            "the testbed has ended, because its keeper process ended; start it again",
+        )),
     }
 }
 
@@ -168,7 +168,7 @@ fn down(wanted: &[String], all: bool, force: bool) -> Result<Exit, Failure> {
     let only = wanted.is_empty() && running.len() == 1;
     if wanted.is_empty() && !all && running.len() > 1 {
         return Err(Failure::usage(format!(
-            "several testbeds are up: name one of {}, or --all",
+            "several testbeds are running ({}): name one, or use --all",
             ids.join(", ")
         )));
     }
@@ -188,6 +188,12 @@ fn down(wanted: &[String], all: bool, force: bool) -> Result<Exit, Failure> {
 
 /// Returns the testbed of this name, or the only one.
 fn one(name: Option<&str>) -> Result<RunningTestbed, Failure> {
+    if let Some(file) = name.filter(|name| is_file(name)) {
+        return Err(Failure::usage(format!(
+            "{file} is a file, but --testbed takes the name of a testbed that is up; start it with `kvdyno \
+             testbed up {file}`, then use its name in `kvdyno testbed list`"
+        )));
+    }
     let running = keeper::running().map_err(about)?;
     let ids: Vec<String> = running.iter().map(RunningTestbed::id).collect();
     let meant = |testbed: &RunningTestbed| {
@@ -197,9 +203,10 @@ fn one(name: Option<&str>) -> Result<RunningTestbed, Failure> {
     let mut meant: Vec<RunningTestbed> = running.into_iter().filter(meant).collect();
     match (meant.pop(), meant.is_empty()) {
         (Some(only), true) => Ok(only),
-        (Some(_), false) => {
-            Err(Failure::usage(format!("name one with --testbed: {}", ids.join(", "))))
-        }
+        (Some(_), false) => Err(Failure::usage(format!(
+            "several testbeds are running: add --testbed NAME, one of {}",
+            ids.join(", ")
+        ))),
         (None, _) if ids.is_empty() => {
             Err(Failure::usage("no testbed is up; `kvdyno testbed up NAME` starts one"))
         }

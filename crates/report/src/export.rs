@@ -60,7 +60,7 @@ pub enum ExportError {
     )]
     NoIntervals(PathBuf),
     /// The file of intervals is broken.
-    #[error("{path}: {source}; name a result as kvdyno wrote it")]
+    #[error("{path}: {source}; use the original result")]
     Intervals {
         /// Path of the file.
         path: PathBuf,

@@ -322,12 +322,6 @@ fn new_folder(parent: &Path, suite: &str, started: SystemTime) -> Result<PathBuf
 /// Writes a temporary file, syncs it and renames it over the old one: a reader sees the old or the new file, never a part.
 fn replace(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
     let failed = |source: io::Error| FolderError::Write { path: path.to_owned(), source };
-    // The error would also name the temporary file, which no user knows.
-    let refused = |error: io::Error| {
-        let inner = error.get_ref().and_then(|named| named.source()?.downcast_ref::<io::Error>());
-        let number = inner.and_then(io::Error::raw_os_error);
-        failed(number.map_or(error, io::Error::from_raw_os_error))
-    };
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -336,12 +330,20 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
         .prefix(".kvdyno-")
         .permissions(readable_by_all())
         .tempfile_in(folder)
-        .map_err(refused)?;
-    file.write_all(bytes).map_err(refused)?;
+        .map_err(|error| failed(without_path(error)))?;
+    file.as_file_mut().write_all(bytes).map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
     file.persist(path).map_err(|error| failed(error.error))?;
     // The rename itself lasts once the folder is on disk.
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)
+}
+
+/// Returns the error of a temporary file that cannot be made, without its path: no user knows that file.
+fn without_path(error: io::Error) -> io::Error {
+    match error.to_string().split_once(" at path ") {
+        Some((what, _)) => io::Error::new(error.kind(), what.to_owned()),
+        None => error,
+    }
 }
 
 /// Returns the permissions of a new file: temporary files are private by default, and a report is to be read like any

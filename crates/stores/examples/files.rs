@@ -14,7 +14,7 @@ use kvdyno_core::store::{
     Profile, Promise, Put, Reading, RequestError, Store, Threading, ThreadingOf,
 };
 use kvdyno_stores::conformance::conformance;
-use kvdyno_stores::{Entry, StoreError, StoreUrl};
+use kvdyno_stores::{Entry, StoreError, StoreUrl, threading_of};
 
 /// Line of the store in `kvdyno stores`, and the function that opens its URL: the registry's list names this.
 pub const ENTRY: Entry = Entry {
@@ -27,6 +27,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "linearizable: a rename takes effect at one instant",
     example: "files:/tmp/records",
     lacks: &Need::ALL,
+    threading: threading_of::<FileStore>(),
     request: |request| request.plain(),
     check: |url| take_create(url).map(drop),
     open: |url| Ok(Arc::new(FileStore::open(url)?)),

@@ -158,7 +158,7 @@ impl Folder {
                 .collect();
             return Err(url.wrong(
                 format!(
-                    "no write to `{}` survives power loss, for its file system lies in memory",
+                    "`{}` is on a file system in memory, so no write survives power loss",
                     path.display()
                 ),
                 format!("name a folder on a disk,{}", weaker.join(",")),

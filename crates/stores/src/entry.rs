@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kvdyno_core::load::{AnyStore, Need};
-use kvdyno_core::store::{BoxedStore, Store};
+use kvdyno_core::store::{BoxedStore, Store, ThreadingOf};
 
 use crate::error::StoreError;
 use crate::request::ShownRequest;
@@ -16,6 +16,18 @@ pub type Opened = Arc<dyn AnyStore>;
 /// more there, which is nothing beside a network; a loop of its own costs seconds of each build.
 pub(crate) fn boxed(store: impl Store) -> Opened {
     BoxedStore::new(store).into()
+}
+
+/// Returns the threading of all stores of type `S`, for their entry: the type alone says it.
+///
+/// # Panics
+/// When it is compiled, if stores of the type differ.
+#[must_use]
+pub const fn threading_of<S: Store>() -> ThreadingOf<StoreUrl> {
+    match S::THREADING {
+        ThreadingOf::All(threading) => ThreadingOf::All(threading),
+        ThreadingOf::Each(_) => panic!("stores of this type differ: their entry tells by the URL"),
+    }
 }
 
 /// Description of a store that is not opened. Texts are plain sentences for `kvdyno stores`.
@@ -39,6 +51,8 @@ pub struct Entry {
     pub example: &'static str,
     /// Needs that the store lacks, whatever its options.
     pub lacks: &'static [Need],
+    /// Threading of the store's clients, as far as the URL tells; [`threading_of`] where it does not depend on it.
+    pub threading: ThreadingOf<StoreUrl>,
     /// Shows a request in the store's own words.
     pub request: fn(&ShownRequest<'_>) -> String,
     /// Takes the options from the URL as opening does, and refuses what that would refuse in it. Opens and

@@ -14,7 +14,7 @@ use kvdyno_core::store::{
 };
 
 use crate::engine::{self, DURABILITY_OPTION, EVERY_LEVEL, Folder, io_class, take_durability};
-use crate::entry::Entry;
+use crate::entry::{Entry, threading_of};
 use crate::error::StoreError;
 use crate::in_process::refuse_hosts;
 use crate::url::StoreUrl;
@@ -44,6 +44,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "linearizable: a write is seen when it is acknowledged, reads see the newest",
     example: "fjall:?durability=process",
     lacks: &[Need::Ttl, Need::Pipeline],
+    threading: threading_of::<FjallStore>(),
     request: |r| {
         r.calls("Keyspace::get", "Keyspace::insert", "Keyspace::remove", "Keyspace::range")
     },
@@ -86,7 +87,7 @@ impl FjallStore {
         if let Some(count) = asked.workers {
             builder = builder.worker_threads(count);
         }
-        let advice = "name a folder that fjall made or an empty one, and no other process has open";
+        let advice = "use an empty folder, or one of fjall that no other process has open";
         let database = builder.open().map_err(|e| folder.cannot_open(url, e, advice))?;
         // An existing keyspace keeps the setting that it was made with.
         let existed = database.keyspace_exists(KEYSPACE);

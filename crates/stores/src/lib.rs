@@ -2,7 +2,7 @@
 //! from the scheme of a URL to the driver.
 
 // From a URL to a store, and why one could not be opened.
-pub use entry::{Entry, Opened};
+pub use entry::{Entry, Opened, threading_of};
 pub use error::StoreError;
 pub use registry::{LeftOut, entry, left_out, open, open_boxed, stores};
 pub use request::ShownRequest;

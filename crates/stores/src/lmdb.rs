@@ -13,7 +13,7 @@ use kvdyno_core::store::{
 };
 
 use crate::engine::{self, DURABILITY_OPTION, EVERY_LEVEL, Folder, io_class, take_durability};
-use crate::entry::Entry;
+use crate::entry::{Entry, threading_of};
 use crate::error::StoreError;
 use crate::in_process::refuse_hosts;
 use crate::url::StoreUrl;
@@ -44,6 +44,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "linearizable: one writer at a time, each read sees the last commit",
     example: "lmdb:?durability=process",
     lacks: &[Need::Ttl, Need::Pipeline],
+    threading: threading_of::<LmdbStore>(),
     request: |r| r.calls("mdb_get", "mdb_put", "mdb_del", "cursor"),
     check: |url| LmdbOptions::take(url).map(drop),
     open: |url| Ok(Arc::new(LmdbStore::open(url)?)),
@@ -76,7 +77,7 @@ impl LmdbStore {
     pub fn open(url: &mut StoreUrl) -> Result<LmdbStore, StoreError> {
         let LmdbOptions { durability, size, readers, flags } = LmdbOptions::take(url)?;
         let folder = Folder::open(url, durability, &EVERY_LEVEL)?;
-        let advice = "name a folder that LMDB made or an empty one, and no other process has open";
+        let advice = "use an empty folder, or one of LMDB that no other process has open";
         let mut options = EnvOpenOptions::new();
         options.map_size(size as usize).max_readers(readers);
         // SAFETY: none of the flags turns off LMDB's locking or shares a map with code that

@@ -11,7 +11,7 @@ use kvdyno_core::store::{
     Profile, Promise, Put, Reading, Rows, Store, Threading, ThreadingOf,
 };
 
-use crate::entry::Entry;
+use crate::entry::{Entry, threading_of};
 use crate::error::StoreError;
 use crate::in_process::{PATIENCE, refuse_place};
 use crate::shards::Shards;
@@ -29,6 +29,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "linearizable for each record and each scan; a batch is not atomic",
     example: "map:",
     lacks: &[Need::Pipeline],
+    threading: threading_of::<MapStore>(),
     request: |request| request.plain(),
     check: |url| MapStore::open(url).map(drop),
     open: |url| Ok(Arc::new(MapStore::open(url)?)),

@@ -14,7 +14,7 @@ use kvdyno_core::store::{
 };
 use kvdyno_core::verify::stamp::{fabricate_for, fabricate_template};
 
-use crate::entry::Entry;
+use crate::entry::{Entry, threading_of};
 use crate::error::StoreError;
 use crate::in_process::{PATIENCE, refuse_place};
 use crate::url::StoreUrl;
@@ -30,6 +30,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "none: a read never sees a write",
     example: "null:?length=100",
     lacks: &[Need::Scan, Need::Ttl, Need::Pipeline],
+    threading: threading_of::<NullStore>(),
     request: |request| request.plain(),
     check: |url| take_length(url).map(drop),
     open: |url| Ok(Arc::new(NullStore::open(url)?)),

@@ -14,7 +14,7 @@ use redb::{
 };
 
 use crate::engine::{self, DURABILITY_OPTION, Folder, io_class, take_durability};
-use crate::entry::Entry;
+use crate::entry::{Entry, threading_of};
 use crate::error::StoreError;
 use crate::in_process::refuse_hosts;
 use crate::url::StoreUrl;
@@ -39,6 +39,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "linearizable: one writer at a time, each read sees the last commit",
     example: "redb:?durability=none",
     lacks: &[Need::Ttl, Need::Pipeline],
+    threading: threading_of::<RedbStore>(),
     request: |r| r.calls("Table::get", "Table::insert", "Table::remove", "Table::range"),
     check: |url| take_options(url).map(drop),
     open: |url| Ok(Arc::new(RedbStore::open(url)?)),

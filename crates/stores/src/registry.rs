@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use kvdyno_core::ground::hints::nearest;
 use kvdyno_core::load::AnyStore;
-use kvdyno_core::store::{BoxedStore, ErasedStore};
+use kvdyno_core::store::{BoxedStore, ErasedStore, Threading};
 
 use crate::entry::Entry;
 use crate::error::StoreError;
@@ -132,6 +132,14 @@ fn foreign(scheme: &str) -> Option<&'static str> {
     })
 }
 
+/// Returns the threading of the clients of the store that a URL names, and opens nothing.
+///
+/// # Errors
+/// The errors of [`entry`].
+pub fn threading(url: &StoreUrl) -> Result<Threading, StoreError> {
+    entry(url.scheme()).map(|entry| entry.threading.of(url))
+}
+
 /// Refuses what is wrong in a URL itself, as opening its store would, and opens nothing. It takes the options.
 ///
 /// # Errors
@@ -163,6 +171,7 @@ pub fn open_boxed(url: &mut StoreUrl) -> Result<BoxedStore, StoreError> {
 #[cfg(test)]
 mod tests {
     use kvdyno_core::load::Need;
+    use kvdyno_core::store::ThreadingOf;
 
     use super::*;
 
@@ -183,6 +192,25 @@ mod tests {
         schemes.dedup();
         assert_eq!(schemes.len(), count);
         assert!(count >= 7, "{schemes:?}");
+    }
+
+    #[test]
+    fn threading_is_known_before_a_store_is_opened() {
+        let threading_of = |text: &str| threading(&StoreUrl::parse(text).unwrap()).unwrap();
+        for url in ["null:", "map:", "sim:", "cache(map:, null:)?ttl=none"] {
+            assert_eq!(threading_of(url), Threading::InProcess, "{url}");
+            assert_eq!(open(url).unwrap().0.threading(), Threading::InProcess, "{url}");
+        }
+        #[cfg(feature = "redis")]
+        for url in ["redis://127.0.0.1:1", "cache(map:, redis://127.0.0.1:1)"] {
+            assert_eq!(threading_of(url), Threading::Networked, "{url}");
+            assert_eq!(open(url).unwrap().0.threading(), Threading::Networked, "{url}");
+        }
+        // Engines in this process need a folder or a library to be opened.
+        for engine in ["lmdb", "fjall", "redb", "rocksdb", "plugin"] {
+            let Ok(entry) = entry(engine) else { continue };
+            assert!(matches!(entry.threading, ThreadingOf::All(Threading::InProcess)), "{engine}");
+        }
     }
 
     /// An entry lacks what the store that is opened lacks, and the other way round where nothing depends on a server.

@@ -26,7 +26,7 @@ use self::library::Library;
 use self::options::{Compression, Options, TableOptions};
 use self::statistics::LastTickers;
 use crate::engine::{self, DURABILITY_OPTION, EVERY_LEVEL, Folder, take_durability};
-use crate::entry::Entry;
+use crate::entry::{Entry, threading_of};
 use crate::error::StoreError;
 use crate::in_process::refuse_hosts;
 use crate::url::StoreUrl;
@@ -56,6 +56,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "linearizable: a write is seen when it is acknowledged, reads see the newest",
     example: "rocksdb:?durability=process",
     lacks: &[Need::Ttl, Need::Pipeline],
+    threading: threading_of::<RocksStore>(),
     request: |r| r.calls("Get", "Put", "Delete", "iterator"),
     check: |url| RocksDbOptions::take(url).map(drop),
     open: |url| Ok(Arc::new(RocksStore::open(url)?)),
@@ -88,7 +89,7 @@ impl RocksStore {
         let library = Library::load().map_err(|e| url.cannot_open(&e, &e.advice()))?;
         let durability = asked.durability;
         let folder = Folder::open(url, durability, &EVERY_LEVEL)?;
-        let advice = "name a folder RocksDB made or an empty one, and no other process has open";
+        let advice = "use an empty folder, or one of RocksDB that no other process has open";
         let mut settings = vec![folder.setting()];
         let options = asked
             .options(library, &mut settings)

@@ -226,6 +226,12 @@ impl StoreUrl {
         &self.path
     }
 
+    /// Returns the URLs in parentheses, of which the store is made.
+    #[must_use]
+    pub fn members(&self) -> &[StoreUrl] {
+        &self.members
+    }
+
     /// Takes the URLs in parentheses, of which the store is made.
     pub fn take_members(&mut self) -> Vec<StoreUrl> {
         std::mem::take(&mut self.members)
@@ -327,8 +333,8 @@ impl StoreUrl {
         }
         let Some(UrlOption { name, doubtful, .. }) = self.options.first() else { return Ok(()) };
         if *doubtful {
-            let advice = format!("if that is of the secret before it: {ESCAPES}");
-            return Err(self.wrong("an unknown option after one that is a secret", advice));
+            let advice = format!("if it is part of the secret, escape it: {ESCAPES}");
+            return Err(self.wrong("an unknown option follows a secret", advice));
         }
         // What other clients call it is known exactly; a slip is a guess.
         let advice = match (foreign::advice(name), nearest(name, &self.known)) {

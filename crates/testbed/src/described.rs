@@ -358,7 +358,7 @@ impl Described {
                 return Err(TestbedError::Refused {
                     node: node.clone(),
                     problem: format!(
-                        "`{name}` ended well, and what served at {address} goes on: see which process it ends"
+                        "the command `{name}` succeeded, but the server at {address} still runs: check which process it ends"
                     ),
                 });
             }

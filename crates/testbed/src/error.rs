@@ -86,7 +86,7 @@ pub enum TestbedError {
     },
     /// The system refused something.
     #[error(
-        "cannot {action} {what}: {error}; see that it is there, with room and the right to do so"
+        "cannot {action} {what}: {error}; check that it exists, that there is free space, and that you may write there"
     )]
     System {
         /// Thing that it is about.

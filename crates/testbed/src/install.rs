@@ -211,7 +211,10 @@ impl Software {
         fs::rename(&folder, &place).map_err(failed("put into the cache"))?;
         match self.find() {
             Some(_) => Ok(()),
-            None => Err(TestbedError::Install { what, problem: "its program is not in it".into() }),
+            None => {
+                let problem = "the download does not contain its program".into();
+                Err(TestbedError::Install { what, problem })
+            }
         }
     }
 }

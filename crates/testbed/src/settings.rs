@@ -219,8 +219,8 @@ impl TestbedSettings {
         let can_misbehave = self.text("device") == "fuse";
         match self.disk() {
             Some(DiskForm::Memory(_)) | None if can_misbehave => {
-                let problem = "`device=fuse` lies below a file system".to_owned();
-                Err(self.wrong(problem, "add `disk=ext4`, or leave it out".to_owned()))
+                let problem = "`device=fuse` needs `disk=ext4` or `disk=xfs`".to_owned();
+                Err(self.wrong(problem, "add one of them, or leave out `device`".to_owned()))
             }
             form => Ok(form.map(|form| (form, can_misbehave))),
         }

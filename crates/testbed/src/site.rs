@@ -437,8 +437,8 @@ impl Site {
 fn disks(settings: &TestbedSettings) -> Result<Option<RefCell<Disks>>, TestbedError> {
     let Some((form, can_misbehave)) = settings.own_disk()? else { return Ok(None) };
     if !settings.text("folder").is_empty() {
-        let problem = "a disk of a node's own keeps nothing in `folder`".to_owned();
-        return Err(settings.wrong(problem, "leave one of `disk` and `folder` out".to_owned()));
+        let problem = "`disk` and `folder` cannot be used together".to_owned();
+        return Err(settings.wrong(problem, "leave out one of them".to_owned()));
     }
     Disks::make(form, can_misbehave).map(|disks| Some(RefCell::new(disks)))
 }

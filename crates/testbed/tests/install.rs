@@ -96,7 +96,7 @@ fn sources_are_fetched_once_and_whole() {
     for altered in &ALTERED {
         let error = install(&[altered], &report).unwrap_err().to_string();
         assert!(error.starts_with(&format!("cannot install {}", altered.name)), "{error}");
-        let said = ["is not the file", "do not match", "has the checksum"];
+        let said = ["is not a file", "do not match", "has the checksum"];
         assert!(said.iter().any(|words| error.to_lowercase().contains(words)), "{error}");
         assert!(altered.find().is_none());
     }

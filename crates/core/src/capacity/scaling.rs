@@ -45,7 +45,9 @@ pub struct Peak {
 
 /// Error of a sweep of too few different numbers for a fit; holds how many there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} numbers carry no fit of three coefficients; {POINTS} are the fewest")]
+#[error(
+    "a fit of three coefficients needs at least {POINTS} measurements at different sizes; there are {0}"
+)]
 pub struct TooFewPoints(pub usize);
 
 impl Scaling {

@@ -24,7 +24,7 @@ pub enum LoadError {
     #[error("cannot reach the store: {0}")]
     Unavailable(RequestError),
     /// The system refused a thread, a timer or a runtime.
-    #[error("the system refused {what}: {source}; fewer clients or a higher limit may help")]
+    #[error("the system refused {what}: {source}; use fewer clients or raise the limit")]
     System {
         /// Resource that the system refused, in words.
         what: &'static str,
@@ -38,12 +38,12 @@ pub enum LoadError {
     #[error("{0}")]
     Agents(String),
     /// The conductor did not let the phase begin.
-    #[error("the conductor called the phase off: see what it says")]
+    #[error("the conductor cancelled the phase; read the conductor's message")]
     CalledOff,
     /// A worker thread panicked before it had begun.
     #[error(
         "a worker thread panicked, which is a bug of kvdyno or of the store's driver: report it with \
-         what stands above"
+         the lines above"
     )]
     Panicked,
 }

@@ -14,10 +14,10 @@ use crate::workload::RateChange;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotSteered {
     /// No group has this number, or its clients have not begun.
-    #[error("no group {0} is under way")]
+    #[error("client group {0} is not running")]
     NoGroup(usize),
     /// The rate cannot be followed.
-    #[error("a rate is above 0 and at most 1G/s")]
+    #[error("the rate must be above 0 and at most 1G/s")]
     Rate,
     /// The clients of the group send the next request when the last is answered.
     #[error("the arrivals of the group are closed: it has no rate to change")]
@@ -26,7 +26,7 @@ pub enum NotSteered {
     #[error("the phase is over before a change can reach every client")]
     TooLate,
     /// The phase would run out of requests before its time.
-    #[error("the phase has {0} requests, and needs more at this rate")]
+    #[error("at this rate the phase needs more than its {0} requests")]
     TooFew(u64),
 }
 

@@ -192,7 +192,7 @@ impl Builder<'_> {
             return Ok(());
         }
         let (records, length) = (format_count(capacity), self.spec.key.length);
-        let message = format!("{records} records have not enough keys of {length} bytes");
+        let message = format!("keys of {length} bytes are too short to name {records} records");
         Err(self.conflict(self.spec.key_mark, message, "set a larger key.length"))
     }
 
@@ -351,14 +351,16 @@ impl Builder<'_> {
             return Err(self.document.error(mark, problem, "for example mix = { get = 100 }"));
         };
         if phase.load && !only_inserts(&mix) {
-            let message = format!("phase `{}` loads, so its mix may only insert", phase.name);
+            let message =
+                format!("phase `{}` has `load`, so its mix may contain inserts only", phase.name);
             return Err(self.conflict(mark, message, "leave out `load` or `mix`"));
         }
         let step = step.filter(|_| self.sweeps(phase) || self.overrides.clients.is_some());
         let clients = step.map_or(draft.own[draft.index], |all| draft.share(all).max(1));
         let pipeline = settings.pipeline.unwrap_or(1);
         if !clients.is_multiple_of(pipeline) {
-            let message = format!("{clients} clients do not fill connections of {pipeline}");
+            let message =
+                format!("{clients} clients cannot be divided into connections of {pipeline}");
             return Err(self.conflict(mark, message, "make clients a multiple of pipeline"));
         }
         let arrival = self.arrival(draft, mark)?;
@@ -452,7 +454,7 @@ impl Builder<'_> {
             (None | Some(ArrivalWord::Constant), Some(curve)) => Ok(Arrival::at(curve, false)),
             (Some(ArrivalWord::Poisson), Some(curve)) => Ok(Arrival::at(curve, true)),
             (Some(_), None) => {
-                let message = format!("phase `{}` has an open arrival, no rate", draft.phase.name);
+                let message = format!("phase `{}` has open arrivals but no rate", draft.phase.name);
                 Err(self.conflict(mark, message, "give it rate = \"10k/s\""))
             }
         }
@@ -472,7 +474,9 @@ impl Builder<'_> {
             Some(Requests::Count(count)) => Some(self.scaled(count)),
             Some(Requests::Records) => {
                 let Some(records) = self.spec.records else {
-                    let message = format!("phase `{name}` goes over the suite's records");
+                    let message = format!(
+                        "phase `{name}` makes one request for each record, but the suite has no `records`"
+                    );
                     return Err(self.conflict(mark, message, "say how many: records = \"1M\""));
                 };
                 let batches =

@@ -44,7 +44,9 @@ fn claim(
         for mut condition in read(text, between.is_some())? {
             match (&condition.subject.phase, phase) {
                 (Some(name), Some(phase)) if name != phase => {
-                    let message = format!("the claim stands in phase `{phase}`, not in `{name}`");
+                    let message = format!(
+                        "the claim belongs to phase `{phase}`, but its condition names `{name}`"
+                    );
                     let hint = "leave out `in`, or write it as [[claim]] at the end of the file";
                     return Err(text.error(Problem::Conflict(message), hint));
                 }
@@ -97,7 +99,10 @@ fn read(value: Value<'_>, of_two: bool) -> Result<Vec<Condition>, SuiteError> {
             "a claim between two deployments is about a change",
             "write an amount with a sign, such as +5% or +0.2ms",
         ),
-        true if conditions.iter().any(exactly) => ("a change is never exactly this", "use < or >"),
+        true if conditions.iter().any(exactly) => (
+            "a claim about a change cannot use == or !=, because measured changes are never exact",
+            "use < or >",
+        ),
         _ => return Ok(conditions),
     };
     Err(value.error(Problem::Conflict(message.to_owned()), hint))

@@ -129,7 +129,13 @@ impl std::error::Error for Detail {}
 
 impl fmt::Display for Detail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut line = format!("{}: {}", self.place, self.problem);
+        let mut line = match (&self.place, &self.problem) {
+            // The option names the key already.
+            (Place::Argument(option), Problem::Quantity { key, error }) if sets(option, key) => {
+                format!("{option}: {error}")
+            }
+            (place, problem) => format!("{place}: {problem}"),
+        };
         if let Some(hint) = &self.hint {
             line += &format!("; {hint}");
         }
@@ -139,6 +145,13 @@ impl fmt::Display for Detail {
             c => f.write_char(c),
         })
     }
+}
+
+/// Returns true if an option such as `--value 3X` or `--set put.value=3X` names the key that it sets.
+fn sets(option: &str, key: &str) -> bool {
+    let words = option.strip_prefix("--set ").or_else(|| option.strip_prefix("--"));
+    let named = words.and_then(|words| words.split([' ', '=']).next());
+    named.is_some_and(|named| named.rsplit('.').next() == Some(key))
 }
 
 impl SuiteError {

@@ -92,7 +92,8 @@ fn aim(value: Value<'_>) -> Result<NodeSelector, SuiteError> {
         let described =
             |aim: &NodeSelector| !matches!(aim, NodeSelector::Name(_) | NodeSelector::Number(_));
         if several.is_empty() || several.iter().any(described) {
-            let message = "a list names nodes, or gives their numbers".to_owned();
+            let message =
+                "a list of nodes may hold only names and numbers, at least one".to_owned();
             return Err(value.error(Problem::Conflict(message), "[1, 2], or \"any\" and `count`"));
         }
         return Ok(NodeSelector::Several(several));
@@ -111,7 +112,7 @@ fn one(value: Value<'_>) -> Result<NodeSelector, SuiteError> {
         "primary-or-any" => NodeSelector::PrimaryOrAny,
         "replica" => NodeSelector::Replica,
         "" => {
-            let message = "a node has a name".to_owned();
+            let message = "the name of the node is empty".to_owned();
             return Err(value.error(Problem::Conflict(message), "any, all, primary, replica, 1"));
         }
         name => NodeSelector::Name(name.to_owned()),

@@ -301,7 +301,8 @@ fn latency(value: Value<'_>) -> Result<LatencyRequirement, SuiteError> {
     let mix = fields.read("mix", models::mix)?;
     let mix = mix.unwrap_or(Mix { parts: vec![(Kind::Get, 1_000)] });
     if mix.has(|kind| kind.inserts() || kind == Kind::Delete) {
-        let message = "latencies are asked of records that stay".to_owned();
+        let message =
+            "the mix of a latency requirement may not insert or delete records".to_owned();
         return Err(value.error(Problem::Conflict(message), "use get, update and the like"));
     }
     Ok(LatencyRequirement {

@@ -63,6 +63,7 @@ use std::time::Duration;
 
 use super::judgement::{Expiry, Rules, SlotState, Tick, WriteEnd, WriteKind};
 use super::overlap::{Entry, Shard, Table};
+use crate::ground::numbers::bytes_text;
 use crate::measure::{Nanos, now};
 use overwritten::Overwritten;
 pub use reading::ReadTicket;
@@ -119,8 +120,9 @@ pub struct TakenOver {
 pub enum LedgerError {
     /// It would not fit into memory.
     #[error(
-        "to verify {slots} records and fields takes {bytes} bytes of memory, the machine has \
-         {machine}: use fewer records, or turn verification off"
+        "verification of {slots} records and fields needs {} of memory; this machine has {}, swap included: \
+         use fewer records, or turn verification off (--no-verify)",
+        bytes_text(*bytes as f64), bytes_text(*machine as f64)
     )]
     TooLarge {
         /// Slots asked for.
@@ -132,9 +134,12 @@ pub enum LedgerError {
     },
     /// The machine has room for it, but the system refuses it to this process.
     #[error(
-        "to verify {slots} records and fields takes {bytes} bytes of memory, which the system refuses this process{}: \
-         use fewer records, turn verification off, or raise the limit",
-        limit.map_or_else(String::new, |limit| format!(", whose memory is limited to {limit} bytes (`ulimit -v`)"))
+        "verification of {slots} records and fields needs {} of memory, which the system refuses this process{}: \
+         use fewer records, turn verification off (--no-verify), or raise the limit",
+        bytes_text(*bytes as f64),
+        limit.map_or_else(String::new, |limit| {
+            format!(", whose memory is limited to {} (`ulimit -v`)", bytes_text(limit as f64))
+        })
     )]
     Refused {
         /// Slots asked for.

@@ -65,16 +65,16 @@ impl Form {
     pub fn cannot_see(self) -> &'static [&'static str] {
         match self {
             Form::Full => &[],
-            Form::Short => {
-                &["values of 16 to 31 bytes: a value of another dataset, of another field, or cut \
-                 short shows as corrupt, without saying which"]
-            }
+            Form::Short => &[
+                "values of 16 to 31 bytes: a value of another dataset or field, or one that was cut short, is \
+                 reported as corrupt only, because their short stamp does not tell these apart",
+            ],
             Form::Tiny => &[
-                "values of 8 to 15 bytes: a value of another dataset, record or field, or cut \
-                 short shows as corrupt, without saying which",
-                "values of 8 to 15 bytes: a value that another run wrote, before or meanwhile, \
-                 passes as this run's if its version is one that a read may return, and else as \
-                 the store's mistake",
+                "values of 8 to 15 bytes: a value of another dataset, record or field, or one that was cut short, is \
+                 reported as corrupt only, because their short stamp does not tell these apart",
+                "values of 8 to 15 bytes: a value that another run wrote, before or meanwhile, cannot be detected, \
+                 because their short stamp does not name the run; it passes if its version is one that a read may \
+                 return, and counts as a mistake of the store otherwise",
             ],
         }
     }

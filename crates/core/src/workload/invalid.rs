@@ -91,8 +91,8 @@ pub enum PlanError {
     },
     /// A part would have no record of its own to write.
     #[error(
-        "each of {parts} agents that read anywhere writes records of its own, and there are {records}: load at \
-         least {parts} records first, or use fewer --agents or --reads own"
+        "with --reads anywhere each of {parts} agents needs a record of its own, but there are only {records}: load \
+         at least {parts} records first, or use fewer --agents or --reads own"
     )]
     TooManyParts {
         /// Records that exist.

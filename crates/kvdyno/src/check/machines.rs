@@ -45,7 +45,7 @@ impl MachinesFor<'_> {
         let given = rate.map(|rate| WantedRate { rate, from: "given".to_owned() });
         let wanted = given.or_else(|| asked_for(&plan)).ok_or_else(|| {
             Failure::usage(format!(
-                "{suite} names no rate: its arrivals are closed, and none was published; add \
+                "{suite} has closed arrivals and no published rate, so kvdyno cannot compute machines; add \
                  --rate, such as --rate 100k/s"
             ))
         })?;

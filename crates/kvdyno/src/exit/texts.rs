@@ -182,6 +182,13 @@ fn errors_of_results_say_what_to_do() {
         ResultFileError::Unreadable { .. } =>
             Some(ResultFileError::Unreadable { path: path(), source: gone() }),
         ResultFileError::TooLarge { .. } => Some(ResultFileError::TooLarge { path: path() }),
+        ResultFileError::CutShort { .. } => Some(ResultFileError::CutShort { path: path(), line: 1 }),
+        ResultFileError::NotJson { .. } => Some(ResultFileError::NotJson {
+            path: path(),
+            line: 1,
+            column: 1,
+            problem: text(),
+        }),
         ResultFileError::Malformed { .. } => Some(ResultFileError::Malformed {
             path: path(), line: 1, column: 1, problem: text(),
         }),

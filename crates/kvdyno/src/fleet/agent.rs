@@ -88,7 +88,7 @@ fn be_agent(
             Task::Do(AgentOrder::End) => return Ok(Exit::Done),
             Task::Do(AgentOrder::Refused(why)) => {
                 return Err(Failure::unavailable(format!(
-                    "{conductor} refused this agent: {why}; do as the conductor says"
+                    "the conductor {conductor} refused this agent: {why}; follow the conductor's message"
                 )));
             }
             Task::Do(order) => {
@@ -98,7 +98,7 @@ fn be_agent(
             }
             Task::Over(Ok(why)) => {
                 return Err(Failure::unavailable(format!(
-                    "lost the conductor {conductor}: {why}; nothing more is sent; start the run anew"
+                    "lost the connection to the conductor {conductor}: {why}; this agent has stopped sending; start the run again"
                 )));
             }
             Task::Over(Err(why)) => {

@@ -62,7 +62,7 @@ impl AgentStore {
     pub fn open(opening: Opening, under_way: &UnderWay) -> Result<(AgentStore, String), Failure> {
         let plan: Plan = serde_json::from_str(&opening.plan).map_err(|error| {
             Failure::usage(format!(
-                "its plan cannot be read: {error}; use one build of kvdyno for all"
+                "the conductor's plan cannot be read: {error}; use the same build of kvdyno on all machines"
             ))
         })?;
         let written = serde_json::to_string(&plan).map_err(Failure::internal)?;

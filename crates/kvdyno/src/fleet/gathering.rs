@@ -219,7 +219,7 @@ impl Fleet {
                 Ok(_) | Err(RecvTimeoutError::Timeout) => show(coming.reminder()),
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::internal(
-                        "nobody listens for agents any more; start the run anew",
+                        "the conductor has stopped listening for agents; start the run again",
                     ));
                 }
             }
@@ -229,7 +229,7 @@ impl Fleet {
             }
             if let Some(patience) = patience.filter(|patience| begun.elapsed() >= *patience) {
                 return Err(Failure::unavailable(format!(
-                    "{} after {} s; see what the others say, and start all anew, or wait longer (--wait)",
+                    "{} after {} s; read the agents' messages and start conductor and agents again, or wait longer (--wait)",
                     coming.text(),
                     patience.as_secs()
                 )));
@@ -265,7 +265,7 @@ impl Fleet {
                 && !status.success()
             {
                 return Err(Failure::internal(format!(
-                    "an agent ended at its start: {status}; see what it said"
+                    "an agent ended while it started ({status}); read its message"
                 )));
             }
         }

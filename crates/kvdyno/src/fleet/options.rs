@@ -68,7 +68,8 @@ fn placed(config: &RunConfig) -> Result<Option<(Engine, EngineRole)>, Failure> {
             role(&variable, conductor.as_deref()).map(Some).map_err(Failure::usage)
         }
         (false, Some(_)) => Err(Failure::usage(
-            "--conductor is for --agents auto; where agents are started by hand, each has it: `kvdyno agent`",
+            "--conductor works only with --agents auto; agents that you start yourself get it: `kvdyno agent --conductor \
+             HOST:PORT`",
         )),
         (false, None) => Ok(None),
     }
@@ -200,8 +201,8 @@ pub fn refuse(options: &FleetOptions, reads: ReadsFrom, plan: &Plan) -> Result<(
     for phase in &plan.phases {
         if phase.groups.iter().any(|group| group.linearizability) {
             return usage(format!(
-                "phase {}: histories for linearizability are kept in one process; leave --agents out, or the \
-                 histories",
+                "phase {}: the check of linearizability needs a single process; leave out --agents or \
+                 --linearizability",
                 phase.name
             ));
         }

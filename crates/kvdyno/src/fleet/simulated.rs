@@ -44,8 +44,9 @@ const AGAIN: (Duration, u32) = (Duration::from_millis(100), 600);
 /// # Errors
 /// [`Failure`] if the conductor is not there, or refuses one.
 pub fn simulated_agents(conductor: &str, count: u32) -> Result<Exit, Failure> {
-    let token = Token::from_environment()?
-        .ok_or_else(|| Failure::usage("KVDYNO_TOKEN is not set: give the conductor's"))?;
+    let token = Token::from_environment()?.ok_or_else(|| {
+        Failure::usage("KVDYNO_TOKEN is not set: set it to the conductor's token")
+    })?;
     let (config, me) = (token.of_agent()?, who_am_i()?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::internal)?;

@@ -60,12 +60,12 @@ impl Token {
         match env::var(TOKEN_VARIABLE) {
             Ok(token) if token.chars().count() >= LEAST => Ok(Some(Token(token))),
             Ok(_) => Err(Failure::usage(format!(
-                "{TOKEN_VARIABLE} has fewer than {LEAST} characters, and can be guessed; leave it out and \
-                 kvdyno makes one"
+                "{TOKEN_VARIABLE} has fewer than {LEAST} characters and is easy to guess; unset it, and kvdyno \
+                 makes a token"
             ))),
             Err(VarError::NotPresent) => Ok(None),
             Err(VarError::NotUnicode(_)) => Err(Failure::usage(format!(
-                "{TOKEN_VARIABLE} is no text in UTF-8; leave it out and kvdyno makes one"
+                "{TOKEN_VARIABLE} is not UTF-8; unset it, and kvdyno makes a token"
             ))),
         }
     }

@@ -33,7 +33,7 @@ pub(super) fn take(
 ) -> Result<(FleetInUse, Option<Reason>), Failure> {
     if existing == Existing::Some {
         return Err(Failure::usage(
-            "some records are there and some are not: agents do not know which to load; use --data wipe, or \
+            "the store holds only a part of the records, and agents cannot load the rest; use --data wipe, or \
              leave --agents out",
         ));
     }

@@ -23,6 +23,6 @@ pub fn consent(path: &str, doing: &str, yes: bool) -> Result<(), Failure> {
     let read = std::io::stdin().read_line(&mut answer);
     match read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes") {
         true => Ok(()),
-        false => Err(Failure::usage("nothing was done; answer y, or add --yes")),
+        false => Err(Failure::usage("cancelled, nothing was changed; answer y, or add --yes")),
     }
 }

@@ -24,14 +24,14 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
         if let Some(why) = kind.changes.cannot.and_then(|cannot| cannot(&settings, ability)) {
             let (name, ability, phase) = (kind.name, ability.describe(), &phase.name);
             return Err(Failure::usage(format!(
-                "testbed {name} cannot {ability}, as phase {phase} asks of it: {why}; choose settings that \
+                "phase {phase} needs a testbed that can {ability}; {name} cannot: {why}; choose settings that \
                  allow it"
             )));
         }
         if !kind.changes.can(ability) {
             let (name, ability, phase) = (kind.name, ability.describe(), &phase.name);
             return Err(Failure::usage(format!(
-                "testbed {name} cannot {ability} while it is up, as phase {phase} asks of it; \
+                "phase {phase} needs a testbed that can {ability} while it runs; {name} cannot; \
                  choose one that can (`kvdyno testbed kinds` lists them)"
             )));
         }
@@ -40,10 +40,9 @@ pub fn fitted(words: &str, plan: &Plan) -> Result<String, Failure> {
         && let Some((phase, role)) = aimed_at_a_role(plan)
     {
         return Err(Failure::usage(format!(
-            "no node of testbed {} is a {}, for all are alike; phase {phase} aims at one: aim at `any`, \
-             or at a node's number",
-            kind.name,
-            role.name()
+            "phase {phase} aims at a {}, but all nodes of testbed {} are equal; aim at `any` or a node's number",
+            role.name(),
+            kind.name
         )));
     }
     has_disks(words, &settings, plan)?;

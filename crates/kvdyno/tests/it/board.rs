@@ -224,7 +224,7 @@ fn exported(scratch: &Scratch) {
     for (words, told) in [
         ("--as parquet", "name a file"),
         ("--as csv --include-invalid", "every phase"),
-        ("--as bencher --table intervals", "no table"),
+        ("--as bencher --table intervals", "only for csv and parquet"),
         // A bare result has no files beside it, whatever lies there.
         ("--as parquet --table intervals -o x", "has no intervals"),
     ] {

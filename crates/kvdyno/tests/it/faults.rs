@@ -198,13 +198,21 @@ fn a_cluster_takes_a_node_and_gives_one_up_under_load() {
 #[test]
 fn what_a_testbed_cannot_bear_is_refused_before_it_is_started() {
     for (suite, testbed, said) in [
-        (load(4).fault("add"), "redis", "testbed redis cannot take another node while it is up"),
-        (load(4).fault("remove"), "redis-sharded", "cannot give up a node while it is up"),
-        (load(4).fault("compact"), "etcd", "cannot merge its files when told to"),
+        (load(4).fault("add"), "redis", "can take another node while it runs; redis cannot"),
+        (
+            load(4).fault("remove"),
+            "redis-sharded",
+            "can give up a node while it runs; redis-sharded cannot",
+        ),
+        (
+            load(4).fault("compact"),
+            "etcd",
+            "can merge its files on command while it runs; etcd cannot",
+        ),
         (
             load(4).fault("kill").set("node", "primary"),
             "redis",
-            "no node of testbed redis is a primary",
+            "aims at a primary, but all nodes of testbed redis are equal",
         ),
         (load(4).fault("pause").set("node", "replica"), "memcached:3", "aim at `any`"),
         (load(4).fault("disk-full"), "redis", "as in `redis?disk=64MiB`"),

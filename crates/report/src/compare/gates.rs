@@ -84,7 +84,9 @@ pub fn gate(
     if matches!(condition.operator, Operator::Equal | Operator::NotEqual) {
         return Err(CompareError::Condition {
             condition: condition.to_string(),
-            problem: "a margin is never exactly this; use < or >".to_owned(),
+            problem:
+                "a gate cannot use == or !=, because measured changes are never exact; use < or >"
+                    .to_owned(),
         });
     }
     let mut results = Vec::new();

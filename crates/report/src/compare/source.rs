@@ -23,7 +23,7 @@ pub enum CompareError {
     Histogram(#[from] HistogramError),
     /// A folder holds neither a result nor trials.
     #[error(
-        "{0} holds no result.json and no folders of trials that do; name a result, or the folder that \
+        "{0} has no result.json, directly or in folders of trials; name a result, or the folder that \
          `kvdyno run --trials` wrote"
     )]
     Empty(PathBuf),
@@ -78,7 +78,7 @@ pub enum CompareError {
     },
     /// A condition is about a phase or operations that the two sides do not both have.
     #[error(
-        "{condition}: no such phase or operations on both sides, which have {known}; write one of these"
+        "{condition}: the two results share no such phase or operation; use what they share: {known}"
     )]
     NotThere {
         /// The condition.

@@ -18,7 +18,9 @@ pub enum FoldError {
         found: u32,
     },
     /// An event belongs to a run or a store that never began.
-    #[error("{what} without a begin: name the events of a whole run")]
+    #[error(
+        "{what} comes before the run or store that it belongs to; use the events.jsonl of a whole run"
+    )]
     NoBegin {
         /// Description of the event.
         what: &'static str,

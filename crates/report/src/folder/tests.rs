@@ -77,8 +77,11 @@ fn a_result_that_cannot_be_written_leaves_the_former_one() {
     let result = sample::written(folder.path());
     let gone = folder.path().join("gone");
     let error = save_result(&gone, &result).unwrap_err();
+    let said = "gone/result.json: No such file or directory (os error 2);";
     assert!(error.to_string().starts_with("cannot write"), "{error}");
-    assert!(!error.to_string().contains('\n'));
+    assert!(error.to_string().contains(said) && !error.to_string().contains('\n'), "{error}");
+    // No user knows the temporary file.
+    assert!(!error.to_string().contains(".kvdyno-"), "{error}");
     assert_eq!(RunResult::load(folder.path()).unwrap(), result);
 }
 

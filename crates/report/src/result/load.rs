@@ -9,6 +9,7 @@ use kvdyno_core::verify::Tally;
 use kvdyno_core::workload::Part;
 use kvdyno_core::workload::fault::ActionFailure;
 use serde::Deserialize;
+use serde_json::error::Category;
 
 use crate::trials::TRIALS_FILE;
 
@@ -51,7 +52,31 @@ pub enum ResultFileError {
         /// The result folder of its first trial.
         first: PathBuf,
     },
-    /// The file is not a result.
+    /// The file ends before the result does.
+    #[error(
+        "{path} is cut short: it ends in line {line}, before the result does; use a whole copy, or run again"
+    )]
+    CutShort {
+        /// Path of the file.
+        path: PathBuf,
+        /// Number of its last line, from 1.
+        line: usize,
+    },
+    /// The file is not JSON.
+    #[error(
+        "{path} is no JSON (line {line}, column {column}: {problem}); use the result.json that kvdyno wrote"
+    )]
+    NotJson {
+        /// Path of the file.
+        path: PathBuf,
+        /// Line of the mistake, from 1.
+        line: usize,
+        /// Column of the mistake, from 1.
+        column: usize,
+        /// Problem at that place.
+        problem: String,
+    },
+    /// The file is JSON, but not a result.
     #[error(
         "{path}, line {line}, column {column}: {problem}; name a result folder or its result.json"
     )]
@@ -78,7 +103,7 @@ pub enum ResultFileError {
     },
     /// A count in the file is above 2^53.
     #[error(
-        "{path}: phase {phase}: verification counts above 2^53; name a result as kvdyno wrote it"
+        "{path}: phase {phase}: a verification count is above 2^53, so the file was changed; use the original result"
     )]
     Count {
         /// Path of the file.
@@ -87,7 +112,7 @@ pub enum ResultFileError {
         phase: String,
     },
     /// A histogram in the file is broken.
-    #[error("{path}: phase {phase}: {source}; name a result as kvdyno wrote it")]
+    #[error("{path}: phase {phase}: {source}; use the original result")]
     Histogram {
         /// Path of the file.
         path: PathBuf,
@@ -137,12 +162,7 @@ impl RunResult {
     /// # Errors
     /// [`ResultFileError`] as for [`RunResult::load`].
     pub fn parse(bytes: &[u8], path: &Path) -> Result<RunResult, ResultFileError> {
-        let malformed = |error: serde_json::Error| ResultFileError::Malformed {
-            path: path.to_owned(),
-            line: error.line(),
-            column: error.column(),
-            problem: what_only(&error),
-        };
+        let malformed = |error: serde_json::Error| malformed(path.to_owned(), &error);
         let version: Versioned = serde_json::from_slice(bytes).map_err(malformed)?;
         if version.schema_version != u64::from(SCHEMA_VERSION) {
             return Err(ResultFileError::OtherVersion {
@@ -218,6 +238,16 @@ fn largest_count(tally: &Tally) -> u64 {
     let writes = [tally.writes_acknowledged, tally.writes_failed, tally.writes_indeterminate];
     let all = reads.iter().chain(&unjudged).chain(&misses).chain(&writes).chain(&tally.anomalies);
     all.copied().max().unwrap_or(0)
+}
+
+/// Makes the error of a text that is no result: it says how far the text got.
+fn malformed(path: PathBuf, error: &serde_json::Error) -> ResultFileError {
+    let (line, column, problem) = (error.line(), error.column(), what_only(error));
+    match error.classify() {
+        Category::Eof => ResultFileError::CutShort { path, line },
+        Category::Syntax => ResultFileError::NotJson { path, line, column, problem },
+        Category::Data | Category::Io => ResultFileError::Malformed { path, line, column, problem },
+    }
 }
 
 /// Returns the message without the position, which is told separately.
@@ -300,9 +330,10 @@ mod tests {
         let text = serde_json::to_string_pretty(&sample::two_stores()).unwrap();
         for cut in (0..text.len() - 1).step_by(997) {
             let error = parse(&text[..cut]).unwrap_err();
-            let ResultFileError::Malformed { line, .. } = &error else { panic!("{error}") };
+            let ResultFileError::CutShort { line, .. } = &error else { panic!("{error}") };
             assert!(*line >= 1 || cut == 0);
-            assert!(!error.to_string().contains('\n'));
+            let told = error.to_string();
+            assert!(told.contains("is cut short") && !told.contains('\n'), "{told}");
         }
     }
 
@@ -311,9 +342,11 @@ mod tests {
         let error = parse(r#"{"schema_version": 7, "whatever": 1}"#).unwrap_err();
         assert!(error.to_string().contains("version 7, this kvdyno reads 1"), "{error}");
         let error = parse("ops: 12").unwrap_err();
-        assert!(error.to_string().contains("line 1, column 1"), "{error}");
+        assert!(error.to_string().contains("is no JSON (line 1, column 1:"), "{error}");
+        let error = parse("{}").unwrap_err();
+        assert!(matches!(error, ResultFileError::Malformed { .. }), "{error}");
         let deep = format!("{{\"schema_version\":1,\"x\":{}", "[".repeat(100_000));
-        assert!(matches!(parse(&deep), Err(ResultFileError::Malformed { .. })));
+        assert!(matches!(parse(&deep), Err(ResultFileError::NotJson { .. })));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use kvdyno_core::store::{
     Answer, Connection, Figure, Joined, NoTransport, Profile, Store, Threading, ThreadingOf,
 };
 
-use crate::entry::{Entry, boxed};
+use crate::entry::{Entry, boxed, threading_of};
 use crate::error::StoreError;
 use crate::incarnations::Incarnations;
 use crate::url::StoreUrl;
@@ -42,6 +42,7 @@ pub const ENTRY: Entry = Entry {
                   consistency=linearize; all else is eventual",
     example: "aerospike://127.0.0.1:3000/test",
     lacks: &[Need::Scan, Need::Pipeline],
+    threading: threading_of::<AerospikeStore>(),
     request: words::of,
     check: |url| AerospikeStore::open(url).map(drop),
     open: |url| Ok(boxed(AerospikeStore::open(url)?)),

@@ -246,7 +246,10 @@ fn other(shape: Shape) -> Shape {
 }
 
 fn unexpected(error: &dyn std::fmt::Display) -> RequestError {
-    RequestError::failed(ErrorClass::Protocol, format!("the answer is not as asked for: {error}"))
+    RequestError::failed(
+        ErrorClass::Protocol,
+        format!("the answer does not match the request: {error}"),
+    )
 }
 
 fn empty_row() -> RequestError {

@@ -60,7 +60,7 @@ pub(super) async fn held_by(store: &CassandraStore, server: &str, keys: &[Vec<u8
     // What is left of an earlier look may be without the node.
     let refreshed = link.session.refresh_metadata().await;
     refreshed.map_err(|error| {
-        let message = format!("the ring could not be asked for: {error}");
+        let message = format!("kvdyno could not read the ring of nodes: {error}");
         RequestError::failed(ErrorClass::Unavailable, message)
     })?;
     let cluster = link.session.get_cluster_state();

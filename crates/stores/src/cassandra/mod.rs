@@ -25,7 +25,7 @@ use kvdyno_core::store::{
     ThreadingOf,
 };
 
-use crate::entry::{Entry, boxed};
+use crate::entry::{Entry, boxed, threading_of};
 use crate::error::StoreError;
 use crate::incarnations::Incarnations;
 use crate::url::StoreUrl;
@@ -49,6 +49,7 @@ pub const ENTRY: Entry = Entry {
                   linearizable, those that share a replica read-after-write, others eventual",
     example: "cassandra://127.0.0.1:9042/kvdyno?consistency=quorum",
     lacks: &[Need::Scan],
+    threading: threading_of::<CassandraStore>(),
     request: words::of,
     check: |url| CassandraStore::open(url).map(drop),
     open: |url| Ok(boxed(CassandraStore::open(url)?)),

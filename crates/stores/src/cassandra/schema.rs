@@ -133,7 +133,7 @@ fn rejected(message: String) -> RequestError {
 fn vanished(what: &str) -> RequestError {
     RequestError::failed(
         ErrorClass::Unavailable,
-        format!("the {what} is gone again: try once more"),
+        format!("another program removed the {what} meanwhile; run again"),
     )
 }
 
@@ -207,7 +207,7 @@ where
     let protocol = |error: &dyn std::fmt::Display| {
         RequestError::failed(
             ErrorClass::Protocol,
-            format!("a system table is not as known: {error}"),
+            format!("a system table has an unknown layout: {error}"),
         )
     };
     let result = result.into_rows_result().map_err(|error| protocol(&error))?;

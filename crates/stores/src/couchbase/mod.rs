@@ -19,7 +19,7 @@ use kvdyno_core::store::{
     Store, Threading, ThreadingOf, Transport,
 };
 
-use crate::entry::{Entry, boxed};
+use crate::entry::{Entry, boxed, threading_of};
 use crate::error::StoreError;
 use crate::incarnations::Incarnations;
 use crate::url::StoreUrl;
@@ -40,6 +40,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "linearizable, while no server fails over",
     example: "couchbase://127.0.0.1:8091/default",
     lacks: &[Need::Scan, Need::BatchGet, Need::BatchPut],
+    threading: threading_of::<CouchbaseStore>(),
     request: |request| request.plain(),
     check: |url| CouchbaseStore::open(url).map(drop),
     open: |url| Ok(boxed(CouchbaseStore::open(url)?)),

@@ -24,7 +24,7 @@ use kvdyno_core::store::{
 };
 
 use crate::attempts;
-use crate::entry::{Entry, boxed};
+use crate::entry::{Entry, boxed, threading_of};
 use crate::error::StoreError;
 use crate::incarnations::Incarnations;
 use crate::url::StoreUrl;
@@ -59,6 +59,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "linearizable; with read=serializable eventual",
     example: "etcd://127.0.0.1:2379",
     lacks: &[],
+    threading: threading_of::<EtcdStore>(),
     request: words::of,
     check: |url| EtcdStore::open(url).map(drop),
     open: |url| Ok(boxed(EtcdStore::open(url)?)),

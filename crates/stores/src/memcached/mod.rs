@@ -21,7 +21,7 @@ use kvdyno_core::store::{
     Answer, Connection, Figure, Joined, Profile, Store, Threading, ThreadingOf, Transport,
 };
 
-use crate::entry::Entry;
+use crate::entry::{Entry, threading_of};
 use crate::error::StoreError;
 use crate::incarnations::{Incarnations, ServerIncarnations};
 use crate::placement::{Hash, Placement, evenness};
@@ -70,6 +70,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "linearizable; records may vanish at any time, a miss and not a loss",
     example: "memcached://127.0.0.1:11211",
     lacks: &[Need::Scan],
+    threading: threading_of::<MemcachedStore>(),
     request: words::of,
     check: |url| MemcachedStore::open(url).map(drop),
     open: |url| Ok(Arc::new(MemcachedStore::open(url)?)),

@@ -21,7 +21,7 @@ use mongodb::options::{
     SelectionCriteria, ServerAddress, Tls, TlsOptions, WriteConcern,
 };
 
-use crate::entry::{Entry, boxed};
+use crate::entry::{Entry, boxed, threading_of};
 use crate::error::StoreError;
 use crate::incarnations::Incarnations;
 use crate::url::StoreUrl;
@@ -69,6 +69,7 @@ pub const ENTRY: Entry = Entry {
                   write; secondary or nearest: eventual; a server without replicas: linearizable",
     example: "mongodb://127.0.0.1:27017/kvdyno?w=majority",
     lacks: &[Need::Ttl, Need::Pipeline],
+    threading: threading_of::<MongoStore>(),
     request: words::of,
     check: |url| MongoStore::open(url).map(drop),
     open: |url| Ok(boxed(MongoStore::open(url)?)),

@@ -24,7 +24,7 @@ use kvdyno_core::store::{
 };
 
 use crate::attempts;
-use crate::entry::{Entry, boxed};
+use crate::entry::{Entry, boxed, threading_of};
 use crate::error::StoreError;
 use crate::incarnations::Incarnations;
 use crate::url::StoreUrl;
@@ -48,6 +48,7 @@ pub const ENTRY: Entry = Entry {
                   from the others; with read=direct eventual",
     example: "nats://127.0.0.1:4222/kvdyno",
     lacks: &[Need::Scan, Need::BatchGet, Need::BatchPut],
+    threading: threading_of::<NatsStore>(),
     request: words::of,
     check: |url| NatsStore::open(url).map(drop),
     open: |url| Ok(boxed(NatsStore::open(url)?)),

@@ -22,7 +22,7 @@ use kvdyno_core::store::{
 use self::contract::{Contract, Room};
 use self::interface::{Calls, RawError, RawProfile, RawSettings};
 use crate::engine::{DURABILITY_OPTION, EVERY_LEVEL, Folder, take_durability};
-use crate::entry::Entry;
+use crate::entry::{Entry, threading_of};
 use crate::error::StoreError;
 use crate::in_process::{PATIENCE, refuse_hosts};
 use crate::url::StoreUrl;
@@ -43,6 +43,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "as the plug-in declares",
     example: "plugin:./sqlite.so?durability=process",
     lacks: &[Need::BatchGet, Need::BatchPut, Need::Ttl, Need::Pipeline],
+    threading: threading_of::<PluginStore>(),
     request: |r| r.calls("kvdyno_get", "kvdyno_put", "kvdyno_delete", "kvdyno_scan"),
     check: |url| PluginOptions::take(url).map(drop),
     open: |url| Ok(Arc::new(PluginStore::open(url)?)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kvdyno_core::load::Need;
 
 use super::{RedisStore, words};
-use crate::entry::Entry;
+use crate::entry::{Entry, threading_of};
 
 /// Options of every Redis store.
 macro_rules! options {
@@ -42,6 +42,7 @@ pub const ONE: Entry = Entry {
     consistency: "linearizable for a primary without replicas, read back",
     example: "redis://127.0.0.1:6379",
     lacks: &[Need::Scan],
+    threading: threading_of::<RedisStore>(),
     request: words::of,
     check: |url| RedisStore::open(url).map(drop),
     open: |url| Ok(Arc::new(RedisStore::open(url)?)),
@@ -62,6 +63,7 @@ pub const SHARDED: Entry = Entry {
     consistency: "of each record as its server's, read back from all; a batch is not atomic",
     example: "redis+sharded://127.0.0.1:6379,127.0.0.1:6380",
     lacks: &[Need::Scan],
+    threading: threading_of::<RedisStore>(),
     request: words::of_sharded,
     check: |url| RedisStore::open(url).map(drop),
     open: |url| Ok(Arc::new(RedisStore::open(url)?)),
@@ -84,6 +86,7 @@ pub const CLUSTER: Entry = Entry {
                   (declared); eventual with read=replica",
     example: "redis+cluster://127.0.0.1:7000,127.0.0.1:7001",
     lacks: &[Need::Scan],
+    threading: threading_of::<RedisStore>(),
     request: words::of_cluster,
     check: |url| RedisStore::open(url).map(drop),
     open: |url| Ok(Arc::new(RedisStore::open(url)?)),
@@ -105,6 +108,7 @@ pub const WATCHED: Entry = Entry {
                   (declared); eventual with read=replica",
     example: "redis+sentinel://127.0.0.1:26379,127.0.0.1:26380,127.0.0.1:26381/mymaster",
     lacks: &[Need::Scan],
+    threading: threading_of::<RedisStore>(),
     request: words::of,
     check: |url| RedisStore::open(url).map(drop),
     open: |url| Ok(Arc::new(RedisStore::open(url)?)),

@@ -1,10 +1,12 @@
 //! The entry of `cache(…)`, here because only the registry can open the stores that it is made of.
 
 use kvdyno_core::load::Need;
+use kvdyno_core::store::{Threading, ThreadingOf};
 
-use super::{check, open_boxed};
+use super::{check, open_boxed, threading};
 use crate::cache::{CacheStore, take};
 use crate::entry::{Entry, boxed};
+use crate::url::StoreUrl;
 
 /// The store's line in `kvdyno stores`.
 pub const ENTRY: Entry = Entry {
@@ -27,6 +29,14 @@ pub const ENTRY: Entry = Entry {
     example: "cache(memcached://127.0.0.1:11211, redis://127.0.0.1:6379)?ttl=10s&staleness=15s",
     // Whether they have batches depends on what they are.
     lacks: &[Need::Ttl],
+    threading: ThreadingOf::Each(|url| {
+        let in_process = |member: &StoreUrl| threading(member) == Ok(Threading::InProcess);
+        // As of the store itself: one part on servers is enough.
+        match url.members().iter().all(in_process) {
+            true => Threading::InProcess,
+            false => Threading::Networked,
+        }
+    }),
     request: |request| {
         request.calls(
             "cache get, on a miss store get and cache put",

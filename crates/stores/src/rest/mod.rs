@@ -19,7 +19,7 @@ use kvdyno_core::store::{
     ThreadingOf, Transport,
 };
 
-use crate::entry::{Entry, boxed};
+use crate::entry::{Entry, boxed, threading_of};
 use crate::error::StoreError;
 use crate::url::StoreUrl;
 use crate::wire::{self, Endpoint, MalformedAnswer, Protocol, ReachOptions, Stream, WireTransport};
@@ -62,6 +62,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "declared by the URL; read back from a local cache of Infinispan",
     example: "rest+http://127.0.0.1:11222/rest/v2/caches/bench/{key}?ttl=timeToLiveSeconds",
     lacks: &[Need::Scan, Need::BatchGet, Need::BatchPut, Need::Pipeline],
+    threading: threading_of::<RestStore>(),
     request: words::of,
     check: |url| RestStore::open(url).map(drop),
     open: |url| Ok(boxed(RestStore::open(url)?)),

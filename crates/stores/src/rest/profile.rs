@@ -88,7 +88,7 @@ async fn infinispan(options: &RestOptions, cache: &str, profile: &mut Profile) -
         (_, told) if read_infinispan(&told, profile) => {}
         (status, _) => {
             let message = format!(
-                "Infinispan tells nothing of a cache `{cache}` ({status}): make it, or name another"
+                "Infinispan has no readable cache `{cache}` ({status}): create it, or name another"
             );
             return Err(RequestError::failed(ErrorClass::Rejected, message));
         }

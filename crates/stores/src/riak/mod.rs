@@ -21,7 +21,7 @@ use kvdyno_core::store::{
     ThreadingOf, Transport,
 };
 
-use crate::entry::{Entry, boxed};
+use crate::entry::{Entry, boxed, threading_of};
 use crate::error::StoreError;
 use crate::url::StoreUrl;
 use crate::wire::{
@@ -45,6 +45,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "eventual",
     example: "riak://127.0.0.1:8087/kvdyno",
     lacks: &[Need::Scan, Need::BatchGet, Need::BatchPut, Need::Ttl, Need::Pipeline],
+    threading: threading_of::<RiakStore>(),
     request: words::of,
     check: |url| RiakStore::open(url).map(drop),
     open: |url| Ok(boxed(RiakStore::open(url)?)),

@@ -23,7 +23,7 @@ use kvdyno_core::store::{
 use self::cell::Cell;
 use self::chance::{Chance, Purpose};
 use self::settings::Settings;
-use crate::entry::{Entry, boxed};
+use crate::entry::{Entry, boxed, threading_of};
 use crate::error::StoreError;
 use crate::in_process::{PATIENCE, refuse_place};
 use crate::map::Record;
@@ -45,6 +45,7 @@ pub const ENTRY: Entry = Entry {
     consistency: "linearizable where no imperfection strikes; `consistency` declares another",
     example: "sim:?service=100us&stale=1000&log=sim.jsonl",
     lacks: &[Need::Pipeline],
+    threading: threading_of::<SimStore>(),
     request: |request| request.plain(),
     check: |url| take_settings(url).map(drop),
     open: |url| Ok(boxed(SimStore::open(url)?)),

@@ -430,7 +430,7 @@ impl End {
     }
 
     fn malformed(peer: &str, malformed: MalformedAnswer) -> Self {
-        let message = format!("what {peer} answers cannot be understood: {malformed}");
+        let message = format!("kvdyno does not understand the answer of {peer}: {malformed}");
         End { class: ErrorClass::Protocol, message }
     }
 }

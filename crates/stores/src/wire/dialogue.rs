@@ -40,7 +40,7 @@ impl Dialogue {
         loop {
             let found = P::scan(&mut progress, 1, &self.input).map_err(|malformed| {
                 let message =
-                    format!("what {} answers cannot be understood: {malformed}", self.peer);
+                    format!("kvdyno does not understand the answer of {}: {malformed}", self.peer);
                 RequestError::failed(ErrorClass::Protocol, message).losing_connection()
             })?;
             if let Some((reply, length)) = found {

@@ -62,7 +62,7 @@ impl Trust {
             (false, None) => Ok(Trust::Authorities),
             (true, None) => Ok(Trust::Insecure),
             (true, Some(_)) => {
-                Err(url.wrong("`tls=insecure` and `pin`", "write one: a pin is a check"))
+                Err(url.wrong("`tls=insecure` and `pin` exclude each other", "write only one"))
             }
             (false, Some(pin)) => {
                 certificate::read_fingerprint(&pin).map(Trust::Pinned).ok_or_else(|| {

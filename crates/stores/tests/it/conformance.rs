@@ -96,7 +96,7 @@ mod engines {
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let mut place = format!("{scheme}:{}", folder.path().display());
         match open(&mut url(&place)) {
-            Err(error) if error.to_string().contains("lies in memory") => {
+            Err(error) if error.to_string().contains("on a file system in memory") => {
                 place.push_str("?durability=none");
             }
             opened => drop(opened.unwrap()),

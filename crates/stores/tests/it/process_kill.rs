@@ -81,7 +81,7 @@ fn left(scheme: &str, durability: &str) -> u32 {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    if said.contains("lies in memory") {
+    if said.contains("on a file system in memory") {
         // No disk here, so nothing can be promised to outlive a loss of power.
         return RECORDS;
     }

@@ -65,8 +65,8 @@ fn check(file: &Path, sums: &str) -> Result<(), TestbedError> {
     Err(TestbedError::Refused {
         node: "maven".to_owned(),
         problem: format!(
-            "{name} is not the file that this version of kvdyno knows (its SHA-256 is {sum}): see \
-             which repository Maven has it from"
+            "{name} is not a file that this version of kvdyno expects (its SHA-256 is {sum}): check \
+             from which repository Maven downloads it"
         ),
     })
 }
@@ -107,7 +107,7 @@ mod tests {
         for unknown in [String::new(), format!("{sum}  b.jar\n"), known.replace("ba7816", "ba7817")]
         {
             let told = check(&file, &unknown).unwrap_err().to_string();
-            assert!(told.contains("a.jar is not the file") && told.contains(sum), "{told}");
+            assert!(told.contains("a.jar is not a file") && told.contains(sum), "{told}");
         }
     }
 

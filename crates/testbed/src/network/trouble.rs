@@ -165,7 +165,8 @@ impl Network {
     fn begin(&mut self, number: u16, trouble: Trouble) -> Result<(), TestbedError> {
         if self.troubles.contains(&(number, trouble)) {
             let (name, node) = (trouble.word(), ip(number));
-            let message = format!("{node} has a `{name}` already; repair that first");
+            let message =
+                format!("the fault `{name}` is already active on {node}; repair it first");
             return Err(TestbedError::Node(message));
         }
         self.troubles.push((number, trouble));

@@ -82,7 +82,7 @@ pub(super) fn settings(settings: &TestbedSettings) -> Result<Vec<(String, String
         _ => {
             return Err(TestbedError::Word {
                 word: settings.to_string(),
-                problem: format!("`io` is Bitcask's, and the backend is `{backend}`"),
+                problem: format!("`io` works only with `backend=bitcask`, not `{backend}`"),
                 advice: "leave `io` out".to_owned(),
             });
         }

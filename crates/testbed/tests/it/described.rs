@@ -126,7 +126,7 @@ fn a_kill_that_kills_nothing_is_not_done_and_nodes_start_together() {
     std::fs::write(&path, url + &ready + &nodes.collect::<String>()).unwrap();
     let mut testbed = up(&path).unwrap_or_else(|error| panic!("{error}"));
     let error = act(&mut *testbed, "a", NodeFault::Stop).unwrap_err().to_string();
-    assert!(error.contains(&addresses[0]) && error.contains("goes on"), "{error}");
+    assert!(error.contains(&addresses[0]) && error.contains("still runs"), "{error}");
     assert!(testbed.nodes()[0].running && listens(&addresses[0]));
     let all = ["a".to_owned(), "b".to_owned()];
     testbed.act_on(&all, &NodeFault::Kill.into()).unwrap();

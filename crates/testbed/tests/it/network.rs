@@ -98,7 +98,7 @@ fn a_partition_cuts_off_whom_it_says_and_no_others() {
     assert_eq!(ask(replica, "GET k", PATIENCE).as_deref(), Some("$-1\r\n"));
     assert!(reached(primary) && reached(replica));
     let error = testbed.act("redis-1", cut(&["clients"], Way::Both)).unwrap_err().to_string();
-    assert_eq!(error, "redis-1 has a `partition` already; repair that first");
+    assert_eq!(error, "the fault `partition` is already active on redis-1; repair it first");
     testbed.act("redis-1", Repair::Heal(Trouble::Partition)).unwrap();
     eventually("the replica gets it", || {
         ask(replica, "GET k", PATIENCE).as_deref() == Some("$1\r\n1\r\n")
@@ -176,7 +176,7 @@ fn packets_are_lost_and_come_late_until_it_is_undone() {
     assert!(shortest(first) >= delay);
     assert!(shortest(second) < delay);
     let error = testbed.act("redis-1", slow).unwrap_err().to_string();
-    assert_eq!(error, "redis-1 has a `slow` already; repair that first");
+    assert_eq!(error, "the fault `slow` is already active on redis-1; repair it first");
     testbed.act("redis-1", Repair::Heal(Trouble::Slow)).unwrap();
     assert!(shortest(first) < delay);
 }

@@ -25,7 +25,10 @@ impl Builder<'_> {
             };
             let earlier = self.phases.iter().rev().find(|p| is_of(&p.name, &of) && !p.warmup);
             let Some(earlier) = earlier else {
-                let message = format!("phase `{}` goes at a share of `{of}`", phase.name);
+                let message = format!(
+                    "phase `{}` takes its rate from `{of}`, which is no earlier phase",
+                    phase.name
+                );
                 let hint = "name a phase that comes before it";
                 return Err(self.conflict(group.mark, message, hint));
             };

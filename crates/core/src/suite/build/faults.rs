@@ -29,7 +29,7 @@ impl Builder<'_> {
             if let Some(made) = made.filter(|made| made < count) {
                 let (name, made) = (&phase.name, format_count(made));
                 let message = format!(
-                    "phase `{name}` makes {made} operations, and its {} waits for {} that succeeded",
+                    "phase `{name}` makes only {made} operations, but its fault `{}` waits for {} successful ones",
                     word,
                     format_count(*count)
                 );

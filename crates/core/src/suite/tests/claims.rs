@@ -69,7 +69,7 @@ fn mistakes_show_the_very_word() {
         ),
         (
             "[[claim]]\nsays = \"x\"\nholds = \"p99 == +0ms\"\nbetween = [\"a=1\", \"a=2\"]",
-            "never exactly",
+            "are never exact",
         ),
         ("[[claim]]\nsays = \"x\"\nhold = \"errors == 0\"", "did you mean `holds`?"),
         ("[[phase.claim]]\nsays = \"x\"\nholds = \"errors in load == 0\"", "leave out `in`"),

@@ -56,7 +56,10 @@ fn a_fault_waits_for_no_more_than_its_phase_makes() {
     let tenth = planned("40k", Some(0.1)).unwrap().phases.remove(0).faults.remove(0);
     assert_eq!(tenth.when, Some(Condition::Acked(1_000)), "of 4,000");
     let error = planned("9k", None).unwrap_err().to_string();
-    assert!(error.contains("makes 9k operations, and its kill waits for 10k"), "{error}");
+    assert!(
+        error.contains("makes only 9k operations, but its fault `kill` waits for 10k"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -76,18 +79,18 @@ fn faults_of_the_network_say_how() {
 /// Faults with a mistake, each with its error.
 const MISTAKES: [(&str, &str); 18] = [
     ("do = \"kil\"", "`kil` is not a fault; did you mean `kill`?"),
-    ("do = \"restart\"\nrepair = \"1s\"", "after `restart` there is nothing to repair"),
-    ("do = \"kill\"\nevery = \"2s\"", "cannot come again before it was repaired"),
+    ("do = \"restart\"\nrepair = \"1s\"", "the fault `restart` has no repair"),
+    ("do = \"kill\"\nevery = \"2s\"", "must be repaired before it can repeat"),
     ("do = \"kill\"\nrepair = \"2s\"\nevery = \"2s\"", "a `repair` shorter than `every`"),
     ("do = \"kill\"\ncount = 0", "`count` must be 1 to 64"),
-    ("do = \"kill\"\nnode = [\"any\", 1]", "a list names nodes"),
-    ("do = \"kill\"\nnode = []", "a list names nodes"),
+    ("do = \"kill\"\nnode = [\"any\", 1]", "may hold only names and numbers"),
+    ("do = \"kill\"\nnode = []", "may hold only names and numbers"),
     ("do = \"kill\"\nwhen = \"acked > 5\"", "write \"acked >= 10k\" or \"rate\""),
     ("do = \"add\"\nnode = 1", "a node that is added gets its name by itself; leave out `node`"),
-    ("do = \"kill\"\nloss = \"1%\"", "`loss` says nothing about `kill`; it is for `lossy`"),
-    ("do = \"lossy\"", "`lossy` does not say how much; give a `loss` such as \"10%\""),
+    ("do = \"kill\"\nloss = \"1%\"", "`loss` is no option of the fault `kill`; it is for `lossy`"),
+    ("do = \"lossy\"", "the fault `lossy` needs an amount; give a `loss` such as \"10%\""),
     ("do = \"lossy\"\nloss = 0", "`loss` must be above 0"),
-    ("do = \"slow\"", "`slow` does not say how much; give a `bandwidth`"),
+    ("do = \"slow\"", "the fault `slow` needs an amount; give a `bandwidth`"),
     ("do = \"slow\"\nbandwidth = \"10B/s\"", "`bandwidth` must be"),
     ("do = \"partition\"\nsides = [[\"a\"], [\"b\"]]\nfrom = \"all\"", "leave out `from`"),
     ("do = \"partition\"\nsides = [[\"a\"]]", "a split has two sides or more"),
@@ -175,13 +178,13 @@ fn nonsense_in_plans_is_refused() {
     assert!(said("kill", &|fault| fault["kind"] = "kil".into()).contains("`kil` is not a fault"));
     let second = serde_json::json!({ "secs": 1, "nanos": 0 });
     let repaired = said("rewrite", &|fault| fault["repair"] = second.clone());
-    assert!(repaired.contains("there is nothing to repair"), "{repaired}");
+    assert!(repaired.contains("has no repair"), "{repaired}");
     let alien = said("kill", &|fault| fault["network"]["loss"] = 0.5.into());
-    assert!(alien.contains("`loss` says nothing about `kill`"), "{alien}");
+    assert!(alien.contains("`loss` is no option of the fault `kill`"), "{alien}");
     let none = said("lossy", &|fault| fault["network"]["loss"] = serde_json::Value::Null);
-    assert!(none.contains("does not say how much"), "{none}");
+    assert!(none.contains("needs an amount"), "{none}");
     let aimed = said("add", &|fault| fault["aim"] = "all".into());
     assert!(aimed.contains("gets its name by itself"), "{aimed}");
     let again = said("pause", &|fault| fault["every"] = second.clone());
-    assert!(again.contains("cannot come again before it was repaired"), "{again}");
+    assert!(again.contains("must be repaired before it can repeat"), "{again}");
 }

@@ -64,16 +64,16 @@ const PHASE: [(&str, &str); 15] = [
     ),
     (
         "arrival = \"poisson\"",
-        "t.toml:7:8: phase `get` has an open arrival, no rate; give it rate = \"10k/s\"",
+        "t.toml:7:8: phase `get` has open arrivals but no rate; give it rate = \"10k/s\"",
     ),
     (
         "clients = 10\npipeline = 4",
-        "t.toml:7:8: 10 clients do not fill connections of 4; \
+        "t.toml:7:8: 10 clients cannot be divided into connections of 4; \
              make clients a multiple of pipeline",
     ),
     (
         "load = true",
-        "t.toml:7:8: phase `get` loads, so its mix may only insert; \
+        "t.toml:7:8: phase `get` has `load`, so its mix may contain inserts only; \
                           leave out `load` or `mix`",
     ),
     (
@@ -121,7 +121,7 @@ fn what_cannot_run_is_refused() {
     for (text, said) in [
         (phase("mix = \"get\""), "phase `a` would never end"),
         (phase("mix = \"get\"\nrequests = 5"), "phase `a` needs records, and there are none"),
-        (phase("mix = \"insert\"\nrequests = \"records\""), "goes over the suite's records"),
+        (phase("mix = \"insert\"\nrequests = \"records\""), "but the suite has no `records`"),
         (phase("requests = 5"), "phase `a` lacks `mix`"),
         (
             phase(
@@ -140,7 +140,7 @@ fn what_cannot_run_is_refused() {
                 "key = {{ form = \"decimal\", length = 8 }}\n{}",
                 phase("mix = \"insert\"\nrequests = \"100_000_001\"")
             ),
-            "100000001 records have not enough keys of 8 bytes",
+            "keys of 8 bytes are too short to name 100000001 records",
         ),
         (
             phase("mix = { get = 50, delete = 50 }\nrequests = 5\nlinearizability = true"),
@@ -222,9 +222,13 @@ fn the_quick_form_blames_its_options() {
     );
     assert_eq!(
         bad(Overrides { value: Some("100 bytes".into()), ..Overrides::default() }),
-        "--value 100 bytes: `value`: `100 bytes` is not a number of bytes: \
+        "--value 100 bytes: `100 bytes` is not a number of bytes: \
          unknown unit `bytes`; did you mean `100B`?"
     );
+    let set = Overrides { set: vec!["churn.writers.value=3X".into()], ..Overrides::default() };
+    let error = Suite::find("churn").unwrap().plan(&set).unwrap_err().to_string();
+    let said = "--set churn.writers.value=3X: `3X` is not a number of bytes: unknown unit `X`";
+    assert!(error.starts_with(said), "{error}");
 }
 
 #[test]

@@ -27,8 +27,8 @@ pub struct ConditionError {
 
 impl ConditionError {
     pub(super) fn more_than_one(text: &str) -> ConditionError {
-        let problem = "one condition is wanted here, not several".to_owned();
-        let hint = "write each for itself".to_owned();
+        let problem = "write one condition here".to_owned();
+        let hint = "give the others in options of their own".to_owned();
         ConditionError { problem, hint, start: 0, end: text.len() }
     }
 
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         let others = ["p50", "p99", "p99.9", "recovers", "figure"];
         let hint = hint(&name.replace('-', "_"), &[&names[..], &others[..]].concat());
         let problem = match name {
-            "" => "a figure is wanted here".to_owned(),
+            "" => "a figure is missing here".to_owned(),
             name => format!("`{name}` is not a figure"),
         };
         self.error(start..(start + name.len()).max(start), problem, hint)
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
         let phase = self.place()?;
         let (to, start) = self.word("");
         if to != "to" {
-            let problem = "`to` and a share of the former throughput are wanted here".to_owned();
+            let problem = "`recovers` needs `to` and a share of the former throughput".to_owned();
             let hint = "for example recovers to 95% within 10s";
             return Err(self.error(start..start + to.len(), problem, hint));
         }
@@ -255,11 +255,13 @@ impl<'a> Reader<'a> {
         }
         let (start, found) = (self.at, self.rest().chars().next());
         let problem = match found {
-            Some(other) => format!("an operator is wanted here, not `{}`", other.escape_default()),
-            None => "an operator is wanted here".to_owned(),
+            Some(other) => {
+                format!("an operator is missing here, `{}` is none", other.escape_default())
+            }
+            None => "an operator is missing here".to_owned(),
         };
         let end = start + found.map_or(0, char::len_utf8);
-        Err(self.error(start..end, problem, "one of < <= > >= == !="))
+        Err(self.error(start..end, problem, "write < <= > >= == or !="))
     }
 
     fn amount(&mut self, dimension: Dimension) -> Result<Amount, ConditionError> {

@@ -54,12 +54,12 @@ fn a_list_is_separated_by_commas() {
 #[test]
 fn mistakes_are_told_with_place_and_advice() {
     let cases = [
-        ("", 0, "a figure is wanted here"),
+        ("", 0, "a figure is missing here"),
         ("acked_lots == 0", 0, "did you mean `acked_lost`?"),
         ("p100 < 1ms", 0, "`p100` is not a figure"),
         ("p99(gett) < 10ms", 4, "did you mean `get`?"),
         ("p99(get < 10ms", 3, "not closed"),
-        ("p99(get) 10ms", 9, "one of < <= > >= == !="),
+        ("p99(get) 10ms", 9, "write < <= > >= == or !="),
         ("p99(get) < 10", 11, "it lacks a unit"),
         ("p99(get) < 10 sec", 11, "did you mean `10s`?"),
         ("rate > 5k/fortnight", 7, "unknown unit"),
@@ -72,8 +72,8 @@ fn mistakes_are_told_with_place_and_advice() {
         ("recovers to 95% in 10s", 16, "neither `within` nor an operator"),
         ("recovers to 950% within 10s", 12, "not between 0 and 100 %"),
         ("figure > 3", 0, "lacks the name"),
-        ("errors == 0,", 12, "a figure is wanted here"),
-        ("ärger < 3", 0, "a figure is wanted here"),
+        ("errors == 0,", 12, "a figure is missing here"),
+        ("ärger < 3", 0, "a figure is missing here"),
     ];
     for (text, start, part) in cases {
         let error = Condition::parse_list(text).expect_err(text);

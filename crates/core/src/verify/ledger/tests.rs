@@ -570,3 +570,14 @@ fn a_word_keeps_each_of_its_parts() {
     }
     assert_eq!(Word(0), Word::new(0, 0, Tick(0), Base::Pristine));
 }
+
+#[test]
+fn sizes_in_errors_are_in_units_that_people_read() {
+    let too_large =
+        LedgerError::TooLarge { slots: 9, bytes: 16_400_000_000, machine: 8_200_000_000 };
+    let said = "needs 16.4 GB of memory; this machine has 8.20 GB, swap included: ";
+    assert!(too_large.to_string().contains(said), "{too_large}");
+    let refused = LedgerError::Refused { slots: 9, bytes: 16_400_000_000, limit: Some(4 << 30) };
+    let said = "whose memory is limited to 4.29 GB (`ulimit -v`)";
+    assert!(refused.to_string().contains(said), "{refused}");
+}

@@ -159,6 +159,12 @@ fn forms_go_by_length_and_say_what_they_miss() {
     assert_eq!(Form::of(32), Some(Form::Full));
     assert!(Form::Full.cannot_see().is_empty());
     assert!(Form::Tiny.cannot_see().len() > Form::Short.cannot_see().len());
+    for note in [Form::Tiny, Form::Short].map(Form::cannot_see).concat() {
+        assert!(
+            note.contains(", because their short stamp does not "),
+            "it lacks the cause: {note}"
+        );
+    }
     let mut bytes = [9; 7];
     seal(&mut bytes, &identity(1));
     assert_eq!(bytes, [9; 7]);

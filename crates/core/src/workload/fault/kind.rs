@@ -120,7 +120,7 @@ impl Ability {
             Ability::Grow => "take another node",
             Ability::Shrink => "give up a node",
             Ability::Rewrite => "rewrite a log of writes",
-            Ability::Compact => "merge its files when told to",
+            Ability::Compact => "merge its files on command",
         }
     }
 }
@@ -147,7 +147,7 @@ pub struct FaultKind {
 /// Its process is killed (-9).
 pub static KILL: FaultKind = FaultKind {
     word: "kill",
-    help: "End it with SIGKILL",
+    help: "Kill the node with SIGKILL",
     fields: &[],
     needs: Needs::Nothing,
     outcome: ProcessOutcome::Ended,
@@ -158,7 +158,7 @@ pub static KILL: FaultKind = FaultKind {
 /// Its power is cut: its process ends, and what was not synced to its disk is gone.
 pub static POWER: FaultKind = FaultKind {
     word: "power",
-    help: "Cut its power: what it has not synced is gone",
+    help: "Cut the node's power: it loses unsynced data",
     fields: &[&LOSE],
     needs: Needs::FileSystem,
     outcome: ProcessOutcome::Ended,
@@ -171,7 +171,7 @@ pub static POWER: FaultKind = FaultKind {
 /// Its process is ended in good order (SIGTERM); done when it is gone.
 pub static STOP: FaultKind = FaultKind {
     word: "stop",
-    help: "End it cleanly",
+    help: "Stop the node cleanly (SIGTERM)",
     fields: &[],
     needs: Needs::Nothing,
     outcome: ProcessOutcome::Ended,
@@ -182,7 +182,7 @@ pub static STOP: FaultKind = FaultKind {
 /// Its process stands still (SIGSTOP).
 pub static PAUSE: FaultKind = FaultKind {
     word: "pause",
-    help: "SIGSTOP",
+    help: "Pause the node (SIGSTOP)",
     fields: &[],
     needs: Needs::Nothing,
     outcome: ProcessOutcome::Paused,
@@ -193,7 +193,7 @@ pub static PAUSE: FaultKind = FaultKind {
 /// Its process is killed, unless it is down, and started again at once; done when it serves.
 pub static RESTART: FaultKind = FaultKind {
     word: "restart",
-    help: "Start it again over its data",
+    help: "Start the node again over its data",
     fields: &[],
     needs: Needs::Nothing,
     outcome: ProcessOutcome::Renewed,
@@ -204,7 +204,7 @@ pub static RESTART: FaultKind = FaultKind {
 /// Packets between it and others are dropped.
 pub static PARTITION: FaultKind = FaultKind {
     word: "partition",
-    help: "Cut it off from others",
+    help: "Cut the node off from others",
     fields: &[&FROM, &WAY, &SIDES],
     needs: Needs::Network,
     outcome: ProcessOutcome::Untouched,
@@ -215,7 +215,7 @@ pub static PARTITION: FaultKind = FaultKind {
 /// A share of its packets is dropped by chance.
 pub static LOSSY: FaultKind = FaultKind {
     word: "lossy",
-    help: "Lose some of its packets",
+    help: "Drop some of the node's packets",
     fields: &[&LOSS],
     needs: Needs::Network,
     outcome: ProcessOutcome::Untouched,
@@ -229,7 +229,7 @@ pub static LOSSY: FaultKind = FaultKind {
 /// Its network has less bandwidth, or each packet that it sends takes longer.
 pub static SLOW: FaultKind = FaultKind {
     word: "slow",
-    help: "Give it less bandwidth, more delay, or both",
+    help: "Give the node less bandwidth, more delay, or both",
     fields: &[&BANDWIDTH, &DELAY],
     needs: Needs::Network,
     outcome: ProcessOutcome::Untouched,
@@ -243,7 +243,7 @@ pub static SLOW: FaultKind = FaultKind {
 /// No byte is free on the disk that holds its folder.
 pub static DISK_FULL: FaultKind = FaultKind {
     word: "disk-full",
-    help: "Fill its disk",
+    help: "Fill the node's disk",
     fields: &[],
     needs: Needs::Disk,
     outcome: ProcessOutcome::Untouched,
@@ -254,7 +254,7 @@ pub static DISK_FULL: FaultKind = FaultKind {
 /// It rewrites its log of writes, as Redis does with its append-only file; done when that is over.
 pub static REWRITE: FaultKind = FaultKind {
     word: "rewrite",
-    help: "Let it rewrite its log of writes",
+    help: "Make the node rewrite its log of writes",
     fields: &[],
     needs: Needs::Ability(Ability::Rewrite),
     outcome: ProcessOutcome::Untouched,
@@ -265,7 +265,7 @@ pub static REWRITE: FaultKind = FaultKind {
 /// It merges its files, as Cassandra does with its tables; done when that is over.
 pub static COMPACT: FaultKind = FaultKind {
     word: "compact",
-    help: "Let it merge its files",
+    help: "Make the node merge its files",
     fields: &[],
     needs: Needs::Ability(Ability::Compact),
     outcome: ProcessOutcome::Untouched,
@@ -276,7 +276,7 @@ pub static COMPACT: FaultKind = FaultKind {
 /// It leaves the system in good order, its data moved to the others, and ends.
 pub static REMOVE: FaultKind = FaultKind {
     word: "remove",
-    help: "Take it out of the cluster",
+    help: "Take the node out of the cluster",
     fields: &[],
     needs: Needs::Ability(Ability::Shrink),
     outcome: ProcessOutcome::Left,
@@ -379,14 +379,14 @@ impl Targets {
 
 static FROM: FaultField = FaultField {
     key: "from",
-    help: "from whom they are cut off",
+    help: "from which peers the nodes are cut off",
     example: "nodes",
     form: FieldForm::Word { what: "who it can be cut off from", words: &CutFrom::WORDS },
 };
 
 static SIDES: FaultField = FaultField {
     key: "sides",
-    help: "instead of nodes: who stays together, such as redis-1+clients|redis-2",
+    help: "instead of nodes: groups whose members still reach each other, such as redis-1+clients|redis-2",
     example: "redis-1+clients|redis-2",
     form: FieldForm::Sides,
 };
@@ -473,7 +473,7 @@ impl FaultKind {
         let given = FaultKind::fields().filter(|(field, _)| values.get(field).is_some());
         let alien = given.into_iter().find(|(_, of)| of.word != word);
         alien.map_or(Ok(()), |(field, of)| {
-            let message = format!("`{}` says nothing about `{word}`", field.key);
+            let message = format!("`{}` is no option of the fault `{word}`", field.key);
             Err(InvalidFault::new(message, format!("it is for `{}`", of.word)))
         })
     }

@@ -55,12 +55,12 @@ impl FaultPlan {
         let kind = self.kind();
         let lasts = kind.repair.is_some();
         if self.repair.is_some() && !lasts {
-            let message = format!("after `{}` there is nothing to repair", kind.word);
+            let message = format!("the fault `{}` has no repair", kind.word);
             return Err(InvalidFault::new(message, "leave out `repair`"));
         }
         let again = self.every.filter(|_| lasts);
         if again.is_some_and(|every| self.repair.is_none_or(|repair| repair >= every)) {
-            let message = format!("`{}` cannot come again before it was repaired", kind.word);
+            let message = format!("`{}` must be repaired before it can repeat", kind.word);
             return Err(InvalidFault::new(message, "give a `repair` shorter than `every`"));
         }
         Ok(self)

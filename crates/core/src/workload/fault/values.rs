@@ -192,7 +192,7 @@ impl InvalidFault {
 
     /// Makes the error that `word` does not say how much; a field of `missing` would.
     pub(super) fn how_much(word: &str, missing: &'static [&'static FaultField]) -> InvalidFault {
-        let message = format!("`{word}` does not say how much");
+        let message = format!("the fault `{word}` needs an amount");
         InvalidFault { missing, ..InvalidFault::new(message, "") }
     }
 

@@ -149,7 +149,7 @@ const FOLLOWED: &[(&str, &str, &str)] = &[
     ),
     (
         "quick --store map: --trials 2 --data reuse",
-        "leave one out",
+        "leave out one",
         "quick --store map: --trials 2",
     ),
     ("quick --store map: --rate abc", "50k/s", "quick --store map: --set load.rate=50k/s"),

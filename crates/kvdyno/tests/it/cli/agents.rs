@@ -395,7 +395,7 @@ fn agents_whose_conductor_is_killed_stop_and_end() {
     let killed = Instant::now();
     for agent in agents {
         let ended = agent.wait().expect(69);
-        assert!(ended.err.contains("lost the conductor"), "{}", ended.err);
+        assert!(ended.err.contains("lost the connection to the conductor"), "{}", ended.err);
     }
     assert!(killed.elapsed() < Duration::from_secs(6), "{:?}", killed.elapsed());
 }
@@ -515,12 +515,18 @@ fn what_cannot_be_had_of_agents_is_refused_in_one_line() {
         scratch.kvdyno(&line).expect_line(64, words);
     };
     let url = server.url();
-    refused(&format!("--store {url} --linearizability"), &["linearizability", "one process"]);
+    refused(&format!("--store {url} --linearizability"), &["linearizability", "a single process"]);
     refused(&format!("--store {url} --clients 1"), &["too few connections for 2 agents"]);
-    refused("--store map:", &["lives in the process that loads it", "--testbed engine:NAME"]);
+    for dry in ["", "--dry-run"] {
+        let in_process = ["map: runs inside one process", "--testbed engine:NAME"];
+        refused(&format!("--store map: {dry}"), &in_process);
+        refused(&format!("--store lmdb:db {dry}"), &["lmdb:db runs inside one process"]);
+        refused(&format!("--store cache(map:,null:)?ttl=none {dry}"), &["runs inside one process"]);
+    }
+    assert!(!scratch.path("db").exists(), "a store was opened");
     // The conductor waits for no agent.
     let without = "run --records 500 --agents 2 --listen 127.0.0.1:0 --store null:";
-    scratch.kvdyno(without).expect_line(64, &["lives in the process"]);
+    scratch.kvdyno(without).expect_line(64, &["runs inside one process"]);
     scratch.kvdyno("run --records 500 --agents 2 --store map:").expect_line(64, &["--listen"]);
     scratch.kvdyno("agent --conductor 127.0.0.1:1").expect_line(64, &["KVDYNO_TOKEN is not set"]);
 }

@@ -304,7 +304,7 @@ fn what_cannot_be_compared_is_told_in_one_line() {
         scratch.run(&all).expect_line(64, words);
     };
     line(&["a"], &["one store only (map)"]);
-    line(&["empty", "a"], &["empty holds no result.json"]);
+    line(&["empty", "a"], &["empty has no result.json"]);
     line(&["nowhere", "a"], &["cannot read nowhere"]);
     line(&["a", "a", "--fail-on", "p99(get) >"], &["--fail-on"]);
     line(&["a", "a", "--fail-on", "p99(scan) > +5%"], &["no such phase", "run (get, update)"]);

@@ -93,7 +93,7 @@ fn a_report_is_made_again_in_each_format() {
     scratch.kvdyno("report r -o x.pdf").expect_line(64, &["x.pdf", ".html", ".md"]);
     scratch.kvdyno("report r r -o x.md").expect_line(64, &["-o"]);
     scratch.write("broken.json", "{\"schema_version\": 1");
-    scratch.kvdyno("report broken.json").expect_line(64, &["broken.json"]);
+    scratch.kvdyno("report broken.json").expect_line(64, &["broken.json is cut short"]);
 }
 
 #[test]

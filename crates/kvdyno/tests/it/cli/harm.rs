@@ -354,7 +354,7 @@ fn a_deployment_of_the_users_is_harmed_only_with_leave() {
         let no = place.scratch.at_a_terminal(run, answer);
         assert_eq!(no.status.code(), Some(64), "{no:?}");
         assert!(no.out.contains("suite proof harms its nodes. Go on? [y/N]"), "{no:?}");
-        assert!(no.out.contains("nothing was done"), "{no:?}");
+        assert!(no.out.contains("nothing was changed"), "{no:?}");
     }
     assert!(!place.scratch.path("asked").exists());
     let run = "run s.toml --testbed mine.toml --out at-a-terminal --quiet";

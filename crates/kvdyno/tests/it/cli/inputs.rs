@@ -22,7 +22,7 @@ fn wrong_arguments_end_in_one_line() {
         ("run --records 1k --mix get=50 --store map:", 64, &["--mix get=50", "50 %"]),
         ("run --records 1k --mix gte=100 --store map:", 64, &["--mix gte=100", "`get`"]),
         ("run --records 1k --keys zipfain --store map:", 64, &["--keys zipfain", "zipfian"]),
-        ("run --records 1k --value 3X --store map:", 64, &["--value 3X", "100B"]),
+        ("run --records 1k --value 3X --store map:", 64, &["--value 3X: `3X` is not", "100B"]),
         ("run --records lots --store map:", 64, &["'lots' for '--records", "10M"]),
         ("run --set put.clients=x", 64, &["--set put.clients=x", "10M"]),
         ("run --set putt.clients=3", 64, &["--set putt.clients=3", "`put`"]),
@@ -37,6 +37,11 @@ fn wrong_arguments_end_in_one_line() {
         ("run nothing-like-it", 64, &["nothing-like-it", "amesar-2011"]),
         ("run ycsb:missing-file", 64, &["missing-file"]),
         ("run churn --mix get --store map:", 64, &["--mix get", "--set churn.writers.mix=get"]),
+        (
+            "testbed fault kill --testbed own.toml",
+            64,
+            &["own.toml is a file", "testbed up own.toml"],
+        ),
         ("report nowhere", 64, &["nowhere"]),
         ("rerun nowhere", 64, &["nowhere"]),
         ("check --store redi://h", 64, &["redi", "`redis:`"]),
@@ -70,7 +75,11 @@ fn what_can_be_known_is_said_before_the_run() {
     );
     let nowhere = "redis://127.0.0.1:1";
     let cases: &[(&str, i32, &[&str])] = &[
-        ("run grow --testbed memcached:3", 64, &["memcached cannot take another node"]),
+        (
+            "run grow --testbed memcached:3",
+            64,
+            &["can take another node while it runs; memcached cannot"],
+        ),
         (&format!("run scan.toml --store {nowhere}"), 69, &["phase p", "redis has no scan"]),
         ("run scan.toml --testbed redis", 69, &["redis has no scan"]),
         ("run ttl.toml --store lmdb:db", 69, &["lmdb has no time to live"]),

@@ -179,7 +179,7 @@ fn a_node_of_our_own_testbed_is_killed_and_repaired_by_hand_and_nobody_else_s_is
         (kill.clone(), "no node is up with data now"),
         (fault("do = \"explode\""), "explode"),
         (fault("do = \"kill\"\nat = \"5s\""), "unknown key `at`"),
-        (fault("do = \"slow\""), "does not say how much"),
+        (fault("do = \"slow\""), "needs an amount"),
         (fault("do = \"kill\"\nnode = \"redis-9\""), "no node is called redis-9"),
     ] {
         let (status, told) = order(&page, &refused);
@@ -187,7 +187,7 @@ fn a_node_of_our_own_testbed_is_killed_and_repaired_by_hand_and_nobody_else_s_is
     }
     let repair = json!({"do": "repair"});
     assert_eq!(order(&page, &repair), (200, "start again redis-1".to_owned()));
-    assert_eq!(order(&page, &repair), (409, "nothing is broken".to_owned()));
+    assert_eq!(order(&page, &repair), (409, "there is no fault to repair".to_owned()));
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(order(&page, &json!({"do": "end-phase"})).0, 200);
     assert!([0, 1, 2].contains(&running.wait().code()));
@@ -227,7 +227,7 @@ fn a_node_of_our_own_testbed_is_killed_and_repaired_by_hand_and_nobody_else_s_is
     order_in_time(&page, &json!({"do": "rate", "group": 0, "rate": "200/s"}));
     for what in [kill, repair] {
         let (status, told) = order(&page, &what);
-        assert!(status == 409 && told.contains("no testbed that kvdyno has made"), "{told}");
+        assert!(status == 409 && told.contains("only on a testbed that kvdyno started"), "{told}");
     }
     running.signal(15);
     running.wait();

@@ -143,7 +143,7 @@ fn nothing_is_left_when_the_keeper_is_killed() {
     for above in [1, 2] {
         let (running, pids) = up(&place, "redis-sharded:2");
         kill9((0..above).fold(pids[0], |pid, _| parent(pid)));
-        running.wait().expect(70).expect_words(&["its keeper has ended"]);
+        running.wait().expect(70).expect_words(&["its keeper process ended"]);
         eventually("the servers end", || pids.iter().all(|pid| !is_there(*pid)));
         // No process was left to remove the folder: the next command does.
         assert_output(&place.kvdyno("testbed list").expect(0), &["No testbed is up"]);
@@ -255,7 +255,7 @@ fn faults_are_done_to_a_testbed_that_is_up() {
         ("kill redis-1 --loss 10%", "; it is for `lossy`"),
         ("resume redis-1 --from nodes", "unexpected argument '--from' "),
         ("resume redis-1 --from nodes", "; it is for `partition`"),
-        ("lossy redis-1", "`lossy` does not say how much; give --loss 10%"),
+        ("lossy redis-1", "the fault `lossy` needs an amount; give --loss 10%"),
         ("slow redis-1", "give --bandwidth 1MB/s, --delay 20ms, or both"),
         ("partition --sides redis-1", "write two sides or more, a node first"),
         ("partition redis-1 --sides redis-1|clients", "`sides` names the nodes already"),
@@ -265,7 +265,10 @@ fn faults_are_done_to_a_testbed_that_is_up() {
         place.kvdyno(&format!("testbed fault {words}")).expect_line(64, &[said]);
     }
     let help = place.kvdyno("testbed fault --help").expect(0).out;
-    assert!(help.contains("End it with SIGKILL") && !help.contains("Arguments that"), "{help}");
+    assert!(
+        help.contains("Kill the node with SIGKILL") && !help.contains("Arguments that"),
+        "{help}"
+    );
     let help = place.kvdyno("testbed fault slow --help").expect(0).out;
     assert!(help.contains("--delay") && !help.contains("--loss"), "{help}");
     place.kvdyno("testbed fault pause redis-1").expect(0);

@@ -1,18 +1,21 @@
 //! Checks that the text of an error says what to do next.
 
 /// Words with which advice in a text begins.
-const ADVICE: [&str; 39] = [
+const ADVICE: [&str; 44] = [
     "`",
     "--",
     "add",
     "aim",
     "answer",
     "build",
+    "check",
     "choose",
     "compare",
+    "create",
     "did you mean",
     "do",
     "fewer",
+    "follow",
     "give",
     "install",
     "it must be",
@@ -27,6 +30,7 @@ const ADVICE: [&str; 39] = [
     "name",
     "raise",
     "read",
+    "repair",
     "report",
     "run",
     "see",
@@ -36,6 +40,7 @@ const ADVICE: [&str; 39] = [
     "they must",
     "try",
     "turn",
+    "unset",
     "use",
     "winnow",
     "write",

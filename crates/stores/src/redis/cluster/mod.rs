@@ -169,11 +169,13 @@ impl Cluster {
         match read_slots(&bytes, node.host()) {
             Some(ranges) if !ranges.is_empty() => Ok(ranges),
             Some(_) => {
-                let message = format!("{} knows of no node that serves slots", node.name());
+                let message =
+                    format!("{} names no node with slots (is the cluster set up?)", node.name());
                 Err(failed(ErrorClass::Unavailable, message))
             }
             None => {
-                let message = format!("{} answers CLUSTER SLOTS in no known form", node.name());
+                let message =
+                    format!("kvdyno does not understand {}'s answer to CLUSTER SLOTS", node.name());
                 Err(failed(ErrorClass::Protocol, message))
             }
         }

@@ -137,7 +137,7 @@ impl Misbehaviour {
 
 pub(super) static LOSE: FaultField = FaultField {
     key: "lose",
-    help: "what it takes",
+    help: "which data are lost",
     example: "some",
     form: FieldForm::Word { what: "what a cut of power can take", words: &Lose::WORDS },
 };
@@ -189,7 +189,7 @@ const USUAL_ROT: f64 = 0.01;
 /// The disk answers flushes and does not do them.
 pub static DISK_LIES: FaultKind = FaultKind {
     word: "disk-lies",
-    help: "Let its disk answer flushes and not do them",
+    help: "Make the disk acknowledge flushes without doing them",
     fields: &[],
     needs: Needs::Device,
     outcome: ProcessOutcome::Untouched,
@@ -200,7 +200,7 @@ pub static DISK_LIES: FaultKind = FaultKind {
 /// Each write and each flush of the disk takes longer.
 pub static DISK_SLOW: FaultKind = FaultKind {
     word: "disk-slow",
-    help: "Let each write and flush of its disk take longer",
+    help: "Make each write and flush of the disk take longer",
     fields: &[&LATENCY],
     needs: Needs::Device,
     outcome: ProcessOutcome::Untouched,
@@ -214,7 +214,7 @@ pub static DISK_SLOW: FaultKind = FaultKind {
 /// The disk answers nothing until it is repaired, and then all that was asked for.
 pub static DISK_STALL: FaultKind = FaultKind {
     word: "disk-stall",
-    help: "Let its disk answer nothing until it is mended",
+    help: "Make the disk answer nothing until it is repaired",
     fields: &[],
     needs: Needs::Device,
     outcome: ProcessOutcome::Untouched,
@@ -225,7 +225,7 @@ pub static DISK_STALL: FaultKind = FaultKind {
 /// The disk refuses reads, writes or flushes (EIO).
 pub static DISK_ERROR: FaultKind = FaultKind {
     word: "disk-error",
-    help: "Let its disk refuse what it is asked for (EIO)",
+    help: "Make the disk fail requests (EIO)",
     fields: &[&REFUSES],
     needs: Needs::Device,
     outcome: ProcessOutcome::Untouched,
@@ -239,7 +239,7 @@ pub static DISK_ERROR: FaultKind = FaultKind {
 /// Bits of what is stored or read flip.
 pub static BIT_ROT: FaultKind = FaultKind {
     word: "bit-rot",
-    help: "Flip bits of what its disk stores or reads",
+    help: "Flip bits of what the disk stores or reads",
     fields: &[&ROTS, &SHARE],
     needs: Needs::Device,
     outcome: ProcessOutcome::Untouched,

@@ -96,11 +96,11 @@ impl Repair {
     #[must_use]
     pub fn word(self) -> (&'static str, &'static str) {
         match self {
-            Repair::Start => ("start", "Start it"),
-            Repair::Resume => ("resume", "SIGCONT"),
-            Repair::Heal(_) => ("heal", "Undo what was done to its network"),
-            Repair::FreeDisk => ("disk-free", "Free its disk"),
-            Repair::Mend(_) => ("disk-mend", "Let its disk do again as it should"),
+            Repair::Start => ("start", "Start the node"),
+            Repair::Resume => ("resume", "Resume the node (SIGCONT)"),
+            Repair::Heal(_) => ("heal", "Undo the faults of the node's network"),
+            Repair::FreeDisk => ("disk-free", "Free the node's disk"),
+            Repair::Mend(_) => ("disk-mend", "Make the disk work again"),
         }
     }
 
