@@ -125,7 +125,7 @@ pub(super) fn of_connecting(error: &ConnectError, name: &str, encrypted: bool) -
             RequestError::failed(ErrorClass::Rejected, message).losing_connection()
         }
         _ if !encrypted && asks_for_tls(error) => {
-            refused(format!("{message}; the server asks for TLS: write `natss://…`"))
+            refused(format!("cannot connect to {name}: it asks for TLS: write `natss://…`"))
         }
         _ => refused(message),
     }

@@ -85,7 +85,7 @@ impl Line {
         let ended = tokio::time::timeout(timeout, options.connect(name.clone())).await;
         let client = ended
             .map_err(|_| errors::unreached(&name, timeout))?
-            .map_err(|error| errors::of_connecting(&error, &name, self.options.is_encrypted()))?;
+            .map_err(|error| errors::of_connecting(&error, &name, self.options.encrypted))?;
         Ok(NatsLink { client, lost })
     }
 }

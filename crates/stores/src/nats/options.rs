@@ -8,7 +8,7 @@ use tokio_rustls::rustls::ClientConfig;
 
 use crate::error::StoreError;
 use crate::url::StoreUrl;
-use crate::wire::{Endpoint, ReachOptions, Trust};
+use crate::wire::{Endpoint, ReachOptions, TlsFiles, Trust};
 
 /// Options of the URL, with their meaning.
 pub(super) const OPTIONS: &[(&str, &str)] = &[
@@ -54,7 +54,10 @@ pub struct NatsOptions {
     pub monitor: Option<u16>,
     /// Longest time that a request, or an attempt to connect, may take.
     pub timeout: Duration,
-    /// Configuration of TLS; `None` for a plain connection.
+    /// Connections are over TLS.
+    pub(super) encrypted: bool,
+    /// Configuration of TLS. For a plain connection one that takes no certificate: the official client begins TLS by itself
+    /// where a server asks for it, and would choose one of its own.
     pub(super) tls: Option<Arc<ClientConfig>>,
     pub(super) trust: Trust,
     pub(super) user: Option<String>,
@@ -81,10 +84,14 @@ impl NatsOptions {
                 return Err(url.wrong("no name of a bucket", advice));
             }
         };
-        let encrypted = reach.endpoints(url, DEFAULT_PORT)?;
+        let endpoints = reach.endpoints(url, DEFAULT_PORT)?;
+        let none = TlsFiles { trust: Trust::Pinned([0; 32]), ..TlsFiles::default() };
+        let refusing = Endpoint::new("", DEFAULT_PORT, reach.timeout(), Some(&none));
+        let refusing = refusing.map_err(|problem| url.wrong(problem, "write `natss://…`"))?;
         let servers = ReachOptions::plain(reach.timeout()).endpoints(url, DEFAULT_PORT)?;
         Ok(NatsOptions {
-            tls: encrypted.first().and_then(Endpoint::tls),
+            encrypted: reach.tls().is_some(),
+            tls: endpoints.first().and_then(Endpoint::tls).or(refusing.tls()),
             trust: reach.tls().map_or(Trust::default(), |files| files.trust),
             servers,
             bucket,
@@ -107,7 +114,7 @@ impl NatsOptions {
             .request_timeout(None)
             .ignore_discovered_servers()
             .max_reconnects(1)
-            .require_tls(self.tls.is_some());
+            .require_tls(self.encrypted);
         let options = match &self.tls {
             Some(config) => options.tls_client_config(config.as_ref().clone()),
             None => options,
@@ -123,12 +130,7 @@ impl NatsOptions {
 
     /// Tells what the result says of the check of certificates, where it is not the usual one.
     pub(super) fn disclosed(&self) -> Option<&'static str> {
-        self.trust.disclosed().filter(|_| self.tls.is_some())
-    }
-
-    /// Returns true if servers are spoken to over TLS.
-    pub(super) fn is_encrypted(&self) -> bool {
-        self.tls.is_some()
+        self.trust.disclosed().filter(|_| self.encrypted)
     }
 
     /// Gives the name of the stream that holds the bucket.
@@ -162,7 +164,7 @@ mod tests {
         .unwrap();
         assert_eq!((full.stream().as_str(), full.read), ("KV_my-bucket", NatsRead::Direct));
         assert_eq!((full.replicas, full.memory, full.monitor), (Some(3), Some(true), Some(8222)));
-        assert_eq!((full.timeout, full.is_encrypted()), (Duration::from_secs(1), true));
+        assert_eq!((full.timeout, full.encrypted), (Duration::from_secs(1), true));
     }
 
     #[test]

@@ -44,11 +44,9 @@ pub(crate) use link::{Link, Sent, WireTransport, open, unexpected};
 pub(crate) use outcome::outcome_of_all;
 pub(crate) use stream::Stream;
 #[cfg(feature = "etcd")]
-pub(crate) use tls::TlsFiles;
-#[cfg(any(feature = "etcd", feature = "nats"))]
-pub(crate) use tls::Trust;
-#[cfg(feature = "etcd")]
 pub(crate) use tls::server_check;
+#[cfg(any(feature = "etcd", feature = "nats"))]
+pub(crate) use tls::{TlsFiles, Trust};
 
 /// Most bytes that one answer may have. Redis' own limit of a value is 512 MiB; a batch may
 /// bring several values.

@@ -76,9 +76,9 @@ fn every_driver_names_the_node_and_what_answers_there() {
             ("couchbase", "HTTP") => "answers HTTP, but not as Couchbase does".to_owned(),
             // The server speaks HTTP, but sends no answer that can be used.
             ("rest+http", "HTTP") => "400 Bad Request".to_owned(),
-            (scheme, "TLS") if is_of_tls(scheme) => "HandshakeFailure".to_owned(),
             // Its servers greet in plain words before TLS begins.
             ("natss", "TLS") => format!("127.0.0.1:{port} answers TLS"),
+            (scheme, "TLS") if is_of_tls(scheme) => "HandshakeFailure".to_owned(),
             ("etcds", "HTTP") => "answers HTTP".to_owned(),
             (_, "") => String::new(),
             (_, speaks) => format!("127.0.0.1:{port} answers {speaks}"),
