@@ -166,6 +166,17 @@ pub const REPORT_LINES: [ReportLine; 13] = [
 ];
 
 impl ReportLine {
+    /// Returns the name of the column in files, which stays when its heading is put otherwise: that of the published tables.
+    #[must_use]
+    pub fn id(&self) -> &'static str {
+        match self.label {
+            "Errors" => "Err",
+            "Wrong reads" => "Fail",
+            "Clients" => "Thr",
+            label => label,
+        }
+    }
+
     /// Returns the cell of a row: blank where it has no value, nothing where its operations do not carry it.
     #[must_use]
     pub(crate) fn cell(&self, view: &PhaseView, unit: LatencyUnit) -> Cell {
@@ -234,5 +245,8 @@ mod tests {
         let expected = "Req/Sec, Millis, 50%, 90%, 99%, 99.5%, 99.9%, Max, Mean, Errors, Wrong reads, \
                         Clients, ValSeed";
         assert_eq!(labels.join(", "), expected);
+        let ids: Vec<&str> = REPORT_LINES.iter().map(ReportLine::id).collect();
+        let expected = "Req/Sec Millis 50% 90% 99% 99.5% 99.9% Max Mean Err Fail Thr ValSeed";
+        assert_eq!(ids.join(" "), expected);
     }
 }

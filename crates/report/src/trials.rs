@@ -86,7 +86,7 @@ pub struct SpreadRow {
 /// A figure over all trials.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrialSpread {
-    /// Heading of its column.
+    /// Name of its column in files.
     pub label: &'static str,
     /// Value in each trial: ns, ms, operations a second or a count.
     pub trials: Vec<f64>,
@@ -259,7 +259,7 @@ impl SpreadRow {
         let spread = |column: &ReportLine| {
             // A median over some of the trials is not one over all.
             let values: Option<Vec<f64>> = views.iter().map(|view| column.carried(view)).collect();
-            TrialSpread::of(column.label, values?)
+            TrialSpread::of(column.id(), values?)
         };
         let few = |column: &&ReportLine| {
             let uncarried =
@@ -271,19 +271,19 @@ impl SpreadRow {
         SpreadRow {
             test: views.first().map_or(String::new(), |view| title(&view.test, records)),
             figures: report_lines(true).iter().filter_map(spread).collect(),
-            uncarried: report_lines(true).iter().filter(few).map(|column| column.label).collect(),
+            uncarried: report_lines(true).iter().filter(few).map(ReportLine::id).collect(),
             scope,
         }
     }
 
     fn figure(&self, column: &ReportLine) -> Option<&TrialSpread> {
-        self.figures.iter().find(|figure| figure.label == column.label)
+        self.figures.iter().find(|figure| figure.label == column.id())
     }
 
     fn median_cell(&self, column: &ReportLine, unit: LatencyUnit) -> Cell {
         match self.figure(column) {
             Some(figure) => column.value_cell(figure.median, unit),
-            None if self.uncarried.contains(&column.label) => Cell::Nothing,
+            None if self.uncarried.contains(&column.id()) => Cell::Nothing,
             None => Cell::Blank,
         }
     }
