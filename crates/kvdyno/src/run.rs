@@ -268,8 +268,9 @@ impl Ready {
         }
         let agents = FleetOptions::read(config)?;
         let (plan, reads) = divided(plan, agents.as_ref(), config);
-        if let Some(asked) = &agents {
-            refuse(asked, reads, &plan)?;
+        agents.as_ref().map_or(Ok(()), |asked| refuse(asked, reads, &plan))?;
+        // Also with `--agents auto --dry-run`, where nobody knows how many they will be.
+        if config.agents.is_some() {
             targets.iter().try_for_each(Target::refuse_agents)?;
         }
         let check = |target: Target| target.check(&plan, config.yes);

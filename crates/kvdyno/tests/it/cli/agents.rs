@@ -523,6 +523,8 @@ fn what_cannot_be_had_of_agents_is_refused_in_one_line() {
         refused(&format!("--store lmdb:db {dry}"), &["lmdb:db runs inside one process"]);
         refused(&format!("--store cache(map:,null:)?ttl=none {dry}"), &["runs inside one process"]);
     }
+    let plan = "run --records 500 --agents auto --store null: --dry-run";
+    scratch.kvdyno(plan).expect_line(64, &["null: runs inside one process"]);
     assert!(!scratch.path("db").exists(), "a store was opened");
     // The conductor waits for no agent.
     let without = "run --records 500 --agents 2 --listen 127.0.0.1:0 --store null:";
