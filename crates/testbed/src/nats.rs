@@ -92,9 +92,8 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     site.serve("nats-server")?;
     let bucket = bucket(copies, site.settings().text("storage"));
     site.step("make the bucket", |site| {
-        let made = ask(site, 0, &format!("$JS.API.STREAM.CREATE.{STREAM}"), &bucket.to_string());
         let refused = |problem| TestbedError::Refused { node: "nats-1".to_owned(), problem };
-        made.map(drop).map_err(refused)
+        make(site, 0, &bucket).map_err(refused)
     })?;
     let hosts: Vec<String> = members.iter().map(|member| member.client.to_string()).collect();
     let varz = http::request(members[0].monitor, "GET", "/varz", "").map(|(_, page)| page);
@@ -110,7 +109,7 @@ fn deploy(site: &mut Site) -> Result<Served, TestbedError> {
     // What the server tells of its own configuration, and what the bucket was made as.
     let jetstream = varz["jetstream"]["config"].as_object().into_iter().flatten();
     let bucket = bucket.as_object().into_iter().flatten();
-    let all = jetstream.chain(bucket.map(|(name, value)| (name, value)));
+    let all = jetstream.chain(bucket);
     Ok(Served {
         url: format!("nats://{}/kvdyno{monitor}", hosts.join(",")),
         version: varz["version"].as_str().map(str::to_owned),
@@ -215,8 +214,18 @@ fn announced(site: &Site) -> Result<Vec<Vec<SocketAddr>>, String> {
     Ok((0..site.nodes().len()).filter_map(told).collect())
 }
 
+/// Makes the bucket, if it is not there.
+fn make(site: &Site, place: usize, bucket: &Value) -> Result<(), String> {
+    ask(site, place, &format!("$JS.API.STREAM.CREATE.{STREAM}"), &bucket.to_string()).map(drop)
+}
+
 /// A put, a get and the removal of one key. A bucket without room is its state, not its start.
 fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
+    // A server that starts again knows of no bucket that it had in memory.
+    if site.settings().text("storage") == "memory" {
+        let copies = replicas(site.settings()).map_err(|error| error.to_string())?;
+        make(site, place, &bucket(copies, "memory"))?;
+    }
     let subject = format!("$KV.kvdyno.{key}");
     match ask(site, place, &subject, "ready") {
         Err(said) if said.contains("resources") || said.contains("maximum") => return Ok(()),

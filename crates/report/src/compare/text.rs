@@ -81,7 +81,7 @@ fn reasons(claim: &ClaimResult) -> String {
 
 /// The figures of some operations of a phase, in a table.
 fn table(comparison: &Comparison, label: &str, row: &RowComparison) -> Block {
-    let sides = [&comparison.first, &comparison.second].map(|side| DataColumn::figures(side));
+    let sides = [&comparison.first, &comparison.second].map(DataColumn::figures);
     let title = DataColumn::words(format!("{label}, {}", operations_text(&row.operations)));
     let change = [DataColumn::figures("change (interval)"), DataColumn::words("")];
     let cells = |difference: &Difference| {

@@ -167,7 +167,7 @@ fn of_a_made_up_run_every_output_says_the_same_statuses_and_numbers() {
     for (number, (_, mut run)) in made_up(150).enumerate() {
         let mut result = sample::two_stores();
         // Some rows of errors, agents and figures beside those of faults.
-        run.phases.extend(result.runs[1].phases.drain(..));
+        run.phases.append(&mut result.runs[1].phases);
         run.claims = (0..number % 4)
             .map(|at| claim(&format!("it holds *{number}* <{at}>"), standings[(number + at) % 4]))
             .collect();
