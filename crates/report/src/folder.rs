@@ -15,8 +15,8 @@ use crate::files::{
     TIMELINE_FILE, interval_log, plain_name, resources_csv, rows, timeline_csv,
 };
 use crate::html;
-use crate::result::{AnomalyResult, RESULT_FILE, RunResult, rfc3339};
-use crate::trials::{TRIALS_FILE, Trials};
+use crate::result::{AnomalyResult, RESULT_FILE, RunResult, TRIALS_FILE, rfc3339};
+use crate::trials::Trials;
 
 /// Parent of a run's folder if none is named.
 pub const DEFAULT_PARENT: &str = "kvdyno-results";

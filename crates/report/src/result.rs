@@ -57,6 +57,7 @@ pub use linearizability::{
     LinearizabilityAnswer, LinearizabilityResult, RequestResult, ViolationResult,
 };
 pub(crate) use load::PART;
+pub(crate) use load::TRIALS_FILE;
 pub use load::{RESULT_FILE, ResultFileError};
 pub use outcome::PhaseOutcome;
 pub use phase::{

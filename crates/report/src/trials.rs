@@ -21,9 +21,6 @@ use crate::terminal::{self, Style};
 use crate::view::{PhaseView, Scope, rows, title};
 use crate::wording::difference_stamp;
 
-/// Name of the summary in a folder of trials.
-pub const TRIALS_FILE: &str = "trials.json";
-
 /// Errors of reading or showing trials.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialsError {

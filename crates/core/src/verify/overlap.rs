@@ -38,11 +38,9 @@ use crate::measure::Nanos;
 pub(super) use table::{Shard, Table};
 
 const NEVER: u64 = u64::MAX;
-/// Highest number of versions that one slot may hold in the table; beyond that the slot becomes
-/// unknown.
+/// Highest number of versions that one slot may hold in the table; beyond that the slot becomes unknown.
 pub const MOST_KEPT: usize = 4096;
-/// Highest number of runs of failed versions that are remembered; beyond that the oldest are named
-/// stale, not phantom.
+/// Highest number of runs of failed versions that are remembered; beyond that the oldest are named stale, not phantom.
 const MOST_FAILED_RUNS: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -359,8 +357,7 @@ impl Entry {
         self.versions.iter().position(|v| v.number == number && v.kind == kind)
     }
 
-    /// Returns the version below which every one has been superseded, or failed, or is indeterminate
-    /// and may be current for ever.
+    /// Returns the version below which every one has been superseded, or failed, or is indeterminate and may be current for ever.
     #[inline]
     pub(super) fn superseded_below(&self) -> u32 {
         let standing = |v: &&Version| v.superseded_at == NEVER && v.state != State::Indeterminate;
@@ -395,8 +392,7 @@ impl Entry {
         self.versions.len() > MOST_KEPT
     }
 
-    /// Returns the word that says all that this entry says, if there is one. `issued` is the highest
-    /// version.
+    /// Returns the word that says all that this entry says, if there is one. `issued` is the highest version.
     #[inline]
     pub(super) fn resting(&self, issued: u32, existing_data: bool) -> Option<Word> {
         let settled = |v: &Version| v.state == State::Acknowledged && v.superseded_at == NEVER;
@@ -427,8 +423,7 @@ impl Entry {
         self.failed.get(place).is_some_and(|run| run.0 <= number)
     }
 
-    /// Returns true if a delete of version `from` or later has begun and not failed; `None` if that is
-    /// not known.
+    /// Returns true if a delete of version `from` or later has begun and not failed; `None` if that is not known.
     #[inline]
     pub(super) fn delete_since(&self, from: u32) -> Option<bool> {
         let deletes = |v: &Version| v.kind == WriteKind::Delete && v.number >= from;
@@ -493,8 +488,7 @@ impl View<'_> {
         View { entry, read: Registered { at: entry.clock, next: issued + 1 }, issued }
     }
 
-    /// Returns true if the last acknowledgement, and the last read that told something, came before
-    /// `sent`.
+    /// Returns true if the last acknowledgement, and the last read that told something, came before `sent`.
     #[inline]
     pub(super) fn settled_before(&self, sent: Tick) -> bool {
         !self.entry.observed_before && self.entry.latest < sent

@@ -1,8 +1,7 @@
 //! The stamp that every value carries, so that a read can be checked by its bytes alone. It tells record, field,
 //! version, dataset and run of the value, and shows if a bit has changed.
 //!
-//! The form depends on the length of the value (of the field, where a record has several). All
-//! numbers are little endian.
+//! The form depends on the length of the value (of the field, where a record has several). Numbers are little endian.
 //!
 //! | form  | length  | at the front of the value |
 //! | ----- | ------- | ------------------------- |
@@ -18,9 +17,9 @@
 //! A session's number grows with time (and is compared around the end of its 32 bits), so that a value tells
 //! whether an earlier run wrote it or one that began later.
 //!
-//! A store that answers without storing fabricates values: checksum, a hash of the key asked for,
-//! and in full forms the length's complement (which no stamp has in its place) and magic of its
-//! own. The checksum leaves the hash out, so that one template serves all keys.
+//! A store that answers without storing fabricates values: checksum, a hash of the key asked for, and in full forms the
+//! length's complement (which no stamp has in its place) and magic of its own. The checksum leaves the hash out, so that
+//! one template serves all keys.
 
 use std::fmt;
 

@@ -165,7 +165,7 @@ pub(crate) fn is_whole(path: &Path) -> bool {
 
 fn is_json(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "json")
-        && path.file_name().is_some_and(|name| name != crate::trials::TRIALS_FILE)
+        && path.file_name().is_some_and(|name| name != crate::result::TRIALS_FILE)
 }
 
 impl Found {

@@ -11,14 +11,14 @@ use kvdyno_core::workload::fault::ActionFailure;
 use serde::Deserialize;
 use serde_json::error::Category;
 
-use crate::trials::TRIALS_FILE;
-
 use super::{
     FaultResult, HistogramError, Latency, PhaseResult, RunResult, SCHEMA_VERSION, mark_dark,
 };
 
 /// Name of the result's file in its folder.
 pub const RESULT_FILE: &str = "result.json";
+/// Name of the summary of several trials in their folder.
+pub(crate) const TRIALS_FILE: &str = "trials.json";
 /// Option of earlier versions for a part of a load; the part's number and the number of parts follow.
 pub(crate) const PART: &str = "--part ";
 /// Largest `result.json` that is read, bytes. A histogram takes a few KiB, so this is room for some
@@ -162,7 +162,7 @@ impl RunResult {
     /// # Errors
     /// [`ResultFileError`] as for [`RunResult::load`].
     pub fn parse(bytes: &[u8], path: &Path) -> Result<RunResult, ResultFileError> {
-        let malformed = |error: serde_json::Error| malformed(path.to_owned(), &error);
+        let malformed = |error: serde_json::Error| malformed(path.to_owned(), bytes, &error);
         let version: Versioned = serde_json::from_slice(bytes).map_err(malformed)?;
         if version.schema_version != u64::from(SCHEMA_VERSION) {
             return Err(ResultFileError::OtherVersion {
@@ -241,9 +241,13 @@ fn largest_count(tally: &Tally) -> u64 {
 }
 
 /// Makes the error of a text that is no result: it says how far the text got.
-fn malformed(path: PathBuf, error: &serde_json::Error) -> ResultFileError {
+fn malformed(path: PathBuf, bytes: &[u8], error: &serde_json::Error) -> ResultFileError {
     let (line, column, problem) = (error.line(), error.column(), what_only(error));
+    // A number that ends in its middle is a wrong one, where nothing follows: `1.`.
+    let ends_there = bytes.split(|byte| *byte == b'\n').enumerate().last();
+    let ends_there = ends_there.is_some_and(|(at, last)| (at + 1, last.len()) == (line, column));
     match error.classify() {
+        Category::Syntax if ends_there => ResultFileError::CutShort { path, line },
         Category::Eof => ResultFileError::CutShort { path, line },
         Category::Syntax => ResultFileError::NotJson { path, line, column, problem },
         Category::Data | Category::Io => ResultFileError::Malformed { path, line, column, problem },
@@ -346,7 +350,7 @@ mod tests {
         let error = parse("{}").unwrap_err();
         assert!(matches!(error, ResultFileError::Malformed { .. }), "{error}");
         let deep = format!("{{\"schema_version\":1,\"x\":{}", "[".repeat(100_000));
-        assert!(matches!(parse(&deep), Err(ResultFileError::NotJson { .. })));
+        assert!(matches!(parse(&deep), Err(ResultFileError::CutShort { .. })));
     }
 
     #[test]

@@ -179,7 +179,7 @@ fn overrides_that_do_not_fit_name_their_option() {
         ("recods=5", "--set recods=5: `recods` is not a key of the suite; did you mean `records`?"),
         (
             "get.clients=many",
-            "--set get.clients=many: `clients`: `many` is not a count: \
+            "--set get.clients=many: `many` is not a count: \
              it does not begin with a number; write for example 10M, 1k, 2.5M or 1_000",
         ),
         ("clients", "--set clients: it has no `=`; write --set PHASE.KEY=VALUE"),
