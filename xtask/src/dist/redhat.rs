@@ -40,8 +40,6 @@ pub fn package(
         "_buildhost kvdyno",
         "--define",
         "use_source_date_epoch_as_buildtime 1",
-        "--define",
-        "clamp_mtime_to_source_date_epoch 1",
     ]);
     steps::run(rpmbuild.arg(&spec).env("SOURCE_DATE_EPOCH", "0"))?;
     Ok(folder.join(format!("kvdyno-{VERSION}-1.{target}.rpm")))
@@ -62,6 +60,7 @@ costs. Every read is checked.
 
 %install
 cp -a {}/. %{{buildroot}}/
+find %{{buildroot}} -exec touch --no-dereference --date=@0 {{}} +
 
 %files
 /usr/bin/kvdyno
