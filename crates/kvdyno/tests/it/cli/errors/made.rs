@@ -166,6 +166,7 @@ pub const LINES: &[(i32, &str)] = &[
     (64, "cp map/result.json alone.json; kvdyno export alone.json --as csv --table intervals"),
     (64, "kvdyno run --records 100 --store map: --console --console-on nowhere"),
     (70, "kvdyno export map --as csv -o nowhere/x.csv"),
+    (64, "kvdyno man /dev/null/x"),
     (64, "kvdyno rerun trials"),
     (64, "kvdyno rerun foreign"),
     (64, "kvdyno rerun secret"),
