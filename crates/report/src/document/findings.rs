@@ -35,8 +35,6 @@ pub(super) fn findings(store: &StoreSubject<'_>) -> Vec<Block> {
 
 /// Builds what the figures leave open, and what follows from agents having carried the load.
 pub(super) fn notes(store: &StoreSubject<'_>) -> Vec<Block> {
-    let notes = store.run.notes.iter().map(|note| format!("not to be seen in {note}"));
-    let open = notes.map(Block::sentence);
-    let of_agents = store.run.of_agents.iter();
-    open.chain(of_agents.map(|line| Block::Paragraph(Sentence::of("note", line)))).collect()
+    let notes = store.run.notes.iter().chain(&store.run.of_agents);
+    notes.map(|line| Block::Paragraph(Sentence::of("note", line))).collect()
 }
