@@ -27,8 +27,8 @@ pub use gates::{GateResult, NeedResult, Outcome, gate, need, sentence, words};
 pub use samples::{PhaseSamples, SampleSlot, Samples};
 pub use source::{CompareError, Source, pairs, result_folders, sources, sources_of, store_key};
 pub(crate) use student::quantile as student_quantile;
+pub use text::{ComparisonReport, junit, markdown, terminal};
 pub(crate) use text::{PageTables, page_tables};
-pub use text::{Report, junit, markdown, terminal};
 
 use crate::result::CostResult;
 

@@ -9,7 +9,7 @@ use kvdyno_core::redact::plain_lines;
 use serde::Serialize;
 
 use crate::compare::{
-    self, CompareError, Comparison, Report, Source, Unequal, result_folders, sources_of,
+    self, CompareError, Comparison, ComparisonReport, Source, Unequal, result_folders, sources_of,
 };
 use crate::html::page_style;
 use crate::lines::{LatencyUnit, ReportLine, has_misses, report_lines};
@@ -147,8 +147,8 @@ impl Trials {
         })
     }
 
-    fn comparison(&self) -> Report {
-        Report { comparisons: self.comparisons.clone(), ..Report::default() }
+    fn comparison(&self) -> ComparisonReport {
+        ComparisonReport { comparisons: self.comparisons.clone(), ..ComparisonReport::default() }
     }
 
     /// Formats the summary for the terminal.

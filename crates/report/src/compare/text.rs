@@ -18,7 +18,7 @@ use super::gates::{
 
 /// All findings of `kvdyno compare`.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Report {
+pub struct ComparisonReport {
     /// Comparison of each pair of sides.
     pub comparisons: Vec<Comparison>,
     /// Outcomes of requirements, by pair and phase.
@@ -27,7 +27,7 @@ pub struct Report {
     pub gates: Vec<GateResult>,
 }
 
-impl Report {
+impl ComparisonReport {
     /// Returns true if some gate has failed.
     #[must_use]
     pub fn failed(&self) -> bool {
@@ -99,7 +99,7 @@ fn verdict_of_gate(gate: &GateResult) -> (&'static str, String) {
 
 /// Formats the report for the terminal.
 #[must_use]
-pub fn terminal(report: &Report, style: Style) -> String {
+pub fn terminal(report: &ComparisonReport, style: Style) -> String {
     let mut text = String::new();
     for comparison in &report.comparisons {
         text.push_str(&wrapped(&harmless(&heading(comparison)), "", "  ", style.width));
@@ -147,7 +147,7 @@ fn table(comparison: &Comparison, label: &str, row: &RowComparison, style: Style
 
 /// Formats the report for a comment on a pull request.
 #[must_use]
-pub fn markdown(report: &Report) -> String {
+pub fn markdown(report: &ComparisonReport) -> String {
     let mut text = String::new();
     for gate in &report.gates {
         let (word, line) = verdict_of_gate(gate);
@@ -220,7 +220,7 @@ pub(crate) fn page_tables(comparison: &Comparison) -> PageTables {
 /// Formats the report for a CI server: a suite for each pair, with a case for whether the measurement may be believed and
 /// one for each gate. A gate that is too noisy to tell is skipped.
 #[must_use]
-pub fn junit(report: &Report) -> String {
+pub fn junit(report: &ComparisonReport) -> String {
     let mut suites = Vec::new();
     for comparison in &report.comparisons {
         let sides = format!("{} against {}", comparison.second, comparison.first);
@@ -243,7 +243,7 @@ pub fn junit(report: &Report) -> String {
             let ending = CaseOutcome::of(outcome, reasons(claim));
             cases.push(Case::new("claims", &claim.says, ending));
         }
-        let alone = Report {
+        let alone = ComparisonReport {
             comparisons: vec![comparison.clone()],
             needs: report.needs.clone(),
             gates: Vec::new(),
