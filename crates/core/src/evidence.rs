@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ground::share_bound::largest_share;
 
-pub use status::{EvidenceStatus, Reason};
+pub use status::{EvidenceStatus, OpenReason};
 
 /// Highest number of examples of a violation that are kept.
 pub const EXAMPLES_MOST: usize = 10;
@@ -183,7 +183,7 @@ pub struct CountedViolation {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unexamined {
     /// Reason for which it was not examined.
-    pub reason: Reason,
+    pub reason: OpenReason,
     /// Size of the part.
     pub count: u64,
 }
@@ -229,7 +229,7 @@ pub struct Evidence {
     pub lit: u64,
     /// Reasons that keep the claim from being confirmed, whatever was counted.
     #[serde(default)]
-    pub bars: Vec<Reason>,
+    pub bars: Vec<OpenReason>,
 }
 
 impl Evidence {
@@ -259,15 +259,17 @@ impl Evidence {
         phase: Option<&str>,
         holds: Option<bool>,
         stake: u64,
-        doubts: &[Reason],
+        doubts: &[OpenReason],
     ) -> Evidence {
         let mut evidence = Evidence::of(Claimed::Condition, phase, Some(FaultModel::default()));
-        let is_believed = !doubts.contains(&Reason::MachineFailed);
+        let is_believed = !doubts.contains(&OpenReason::MachineFailed);
         match holds {
-            None => evidence.bar(Reason::NotKnown),
+            None => evidence.bar(OpenReason::NotKnown),
             Some(true) => evidence.kept = stake,
             Some(false) if is_believed => evidence.violate(ViolationKind::Missed, 1, &[]),
-            Some(false) => evidence.excuse(Reason::MachineFailed, ViolationKind::Missed, 1, &[]),
+            Some(false) => {
+                evidence.excuse(OpenReason::MachineFailed, ViolationKind::Missed, 1, &[])
+            }
         }
         doubts.iter().for_each(|doubt| evidence.bar(*doubt));
         evidence
@@ -279,7 +281,7 @@ impl Evidence {
     }
 
     /// Adds violations by something that the promise does not cover. The claim is open for that reason.
-    pub fn excuse(&mut self, reason: Reason, what: ViolationKind, count: u64, records: &[u64]) {
+    pub fn excuse(&mut self, reason: OpenReason, what: ViolationKind, count: u64, records: &[u64]) {
         if count > 0 {
             add(&mut self.excused, what, count, records);
             self.bar(reason);
@@ -287,14 +289,14 @@ impl Evidence {
     }
 
     /// Adds a part of the stake that was not examined.
-    pub fn leave(&mut self, reason: Reason, count: u64) {
+    pub fn leave(&mut self, reason: OpenReason, count: u64) {
         if count > 0 {
             self.unexamined.push(Unexamined { reason, count });
         }
     }
 
     /// Adds a reason that keeps the claim from being confirmed.
-    pub fn bar(&mut self, reason: Reason) {
+    pub fn bar(&mut self, reason: OpenReason) {
         if !self.bars.contains(&reason) {
             self.bars.push(reason);
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kvdyno_report::compare::{
-    CompareError, Report, Unequal, gate, junit, markdown, need, pairs, terminal,
+    CompareError, ComparisonReport, Unequal, gate, junit, markdown, need, pairs, terminal,
 };
 use kvdyno_report::result::CostResult;
 
@@ -36,9 +36,9 @@ pub fn compare(arguments: &CompareArguments) -> Result<Exit, Failure> {
 fn report(
     arguments: &CompareArguments,
     stated: Option<&CostResult>,
-) -> Result<Report, CompareError> {
+) -> Result<ComparisonReport, CompareError> {
     let unequal = if arguments.allow_unequal { Unequal::Allow } else { Unequal::Refuse };
-    let mut report = Report::default();
+    let mut report = ComparisonReport::default();
     for (first, second) in pairs(&arguments.results)? {
         let comparison = kvdyno_report::compare::compare(&first, &second, unequal, stated)?;
         for condition in arguments.needs.iter().flat_map(|conditions| &conditions.0) {
@@ -53,7 +53,7 @@ fn report(
 }
 
 /// A gate that failed, or a claim that is refuted, outweighs figures that are not to be believed.
-fn exit(report: &Report, strict: bool) -> Exit {
+fn exit(report: &ComparisonReport, strict: bool) -> Exit {
     let invalid = report.comparisons.iter().any(|comparison| comparison.invalid);
     let suspect = report.comparisons.iter().any(|comparison| comparison.suspect);
     let gates = match report.failed() {
@@ -88,7 +88,7 @@ mod tests {
             conditions: Vec::new(),
             reach: String::new(),
         };
-        let report = |standings: &[ClaimStatus], invalid| Report {
+        let report = |standings: &[ClaimStatus], invalid| ComparisonReport {
             comparisons: vec![Comparison {
                 first: "memory".to_owned(),
                 second: "disk".to_owned(),
@@ -102,7 +102,7 @@ mod tests {
                 invalid,
                 suspect: false,
             }],
-            ..Report::default()
+            ..ComparisonReport::default()
         };
         use ClaimStatus::{Confirmed, Inconclusive, Refuted};
         assert_eq!(exit(&report(&[], false), false), Exit::Done);

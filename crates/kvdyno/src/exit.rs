@@ -280,7 +280,7 @@ mod texts;
 mod tests {
     use std::time::{Duration, SystemTime};
 
-    use kvdyno_core::evidence::{EvidenceStatus, Reason};
+    use kvdyno_core::evidence::{EvidenceStatus, OpenReason};
     use kvdyno_core::store::{Capabilities, Consistency, Durability, Profile, Promise};
     use kvdyno_report::result::{CapacityResult, StoreResult, Verdict};
 
@@ -371,7 +371,7 @@ mod tests {
         for status in [
             EvidenceStatus::Confirmed,
             EvidenceStatus::Refuted,
-            EvidenceStatus::Inconclusive(Reason::NotKnown),
+            EvidenceStatus::Inconclusive(OpenReason::NotKnown),
             EvidenceStatus::NothingToShow,
             EvidenceStatus::Observed,
         ] {

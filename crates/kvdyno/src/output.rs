@@ -20,7 +20,7 @@ use crate::console::Listener;
 use crate::exit::{Exit, Failure};
 use crate::metrics::MeteringListener;
 use crate::progress::ProgressLine;
-use kept::Kept;
+use kept::FolderSubscriber;
 
 /// Longest time for the terminal to show the end of a phase.
 const SHOWN: Duration = Duration::from_millis(100);
@@ -48,7 +48,7 @@ pub struct Output {
     origin: Nanos,
     strict: bool,
     path: PathBuf,
-    folder: Subscription<Kept>,
+    folder: Subscription<FolderSubscriber>,
     line: Subscription<ProgressLine>,
     recording: Option<Subscription<Recording<BufWriter<File>>>>,
     console: Option<Subscription<Listener>>,
@@ -86,7 +86,7 @@ impl Output {
             ))
         })?;
         let recording = file.map(|file| events.subscribe(Recording::new(BufWriter::new(file))));
-        let folder = events.subscribe(Kept::new(folder));
+        let folder = events.subscribe(FolderSubscriber::new(folder));
         let line = events.subscribe(ProgressLine::new(manner.quiet));
         let console = manner.listener.map(|listener| events.subscribe(listener));
         let metering = manner.metering.map(|listener| events.subscribe(listener));

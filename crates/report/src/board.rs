@@ -12,8 +12,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use entries::{Entry, Found, Standing};
-pub(crate) use entries::{Figure, is_whole};
+use entries::{BoardEntry, FoundResult, Standing};
+pub(crate) use entries::{BoardFigure, is_whole};
 
 use crate::ranking::store_labels;
 use crate::result::{HistogramError, RESULT_FILE, RunResult};
@@ -39,7 +39,7 @@ pub enum BoardError {
 /// Results, read for a site.
 #[derive(Default)]
 pub struct Board {
-    entries: Vec<Entry>,
+    entries: Vec<BoardEntry>,
     results: usize,
     skipped: Vec<Skipped>,
 }
@@ -54,7 +54,7 @@ pub struct Skipped {
 }
 
 /// Outcome of reading one file: its report's name with its entries, or why it was skipped.
-type Read = Result<(String, Vec<Entry>), Skipped>;
+type Read = Result<(String, Vec<BoardEntry>), Skipped>;
 
 impl Board {
     /// Reads the results at `paths`: folders of results or of trials, folders that hold such folders or one JSON file for
@@ -112,8 +112,8 @@ impl Board {
     /// [`BoardError`] if a page cannot be made or written.
     pub fn write(&self, site: &Path) -> Result<(), BoardError> {
         let steps = Steps::new();
-        let mut of_suite: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
-        let mut of_store: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
+        let mut of_suite: BTreeMap<&str, Vec<&BoardEntry>> = BTreeMap::new();
+        let mut of_store: BTreeMap<&str, Vec<&BoardEntry>> = BTreeMap::new();
         for entry in &self.entries {
             of_suite.entry(&entry.suite).or_default().push(entry);
             of_store.entry(&entry.store).or_default().push(entry);
@@ -140,7 +140,7 @@ pub(crate) struct NamedFigures {
     /// True if latencies are lower bounds.
     pub is_at_least: bool,
     /// Rate (operations a second), p50, p99 and p99.9 (ns), as far as there are enough operations for them.
-    pub figures: [Option<Figure>; 4],
+    pub figures: [Option<BoardFigure>; 4],
 }
 
 /// Returns the measured phases of a result that is at `path`.
@@ -152,10 +152,10 @@ pub(crate) fn figures_of(
     path: &Path,
 ) -> Result<Vec<NamedFigures>, HistogramError> {
     let file = if path.is_dir() { path.join(RESULT_FILE) } else { path.to_owned() };
-    let found = Found::new(file, result.clone());
+    let found = FoundResult::new(file, result.clone());
     let labels = store_labels(result);
     let named = found.entries()?.into_iter().map(|entry| {
-        let plain = |value: Option<f64>| value.map(|value| Figure { value, interval: None });
+        let plain = |value: Option<f64>| value.map(|value| BoardFigure { value, interval: None });
         NamedFigures {
             name: format!("{}/{}/{}", entry.suite, labels[entry.number], entry.phase),
             invalid: (entry.verdict >= Standing::Invalid).then(|| entry.verdict.name()),
@@ -183,7 +183,7 @@ fn read_all(files: &[PathBuf], reports: &Path) -> Vec<Read> {
 
 fn read(file: &Path, reports: &Path) -> Read {
     let skipped = |why: String| Skipped { path: file.display().to_string(), why };
-    let found = Found::read(file).map_err(skipped)?;
+    let found = FoundResult::read(file).map_err(skipped)?;
     let entries = found.entries().map_err(|error| skipped(error.to_string()))?;
     if entries.is_empty() {
         return Err(skipped("no measured phase is over in it".to_owned()));

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use kvdyno_core::evidence::{Evidence, EvidenceStatus, Reason};
+use kvdyno_core::evidence::{Evidence, EvidenceStatus, OpenReason};
 use kvdyno_core::measure::StopReason;
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{Claim, ClaimStatus, Condition, ConditionFigure, Dimension, Measured};
@@ -162,16 +162,16 @@ impl<'a> Judge<'a> {
         let mut doubt = |reason, why: Result<(), String>| {
             doubts.extend(why.err().map(|why| Doubt { reason, why }));
         };
-        doubt(Reason::FaultNotDone, self.fault_was_done(phase));
+        doubt(OpenReason::FaultNotDone, self.fault_was_done(phase));
         if is_of_speed(&condition.subject.figure) {
-            doubt(Reason::MachineFailed, self.is_believed(phase));
+            doubt(OpenReason::MachineFailed, self.is_believed(phase));
         }
         if is_of_what_is_there(&condition.subject.figure) {
-            doubt(Reason::LiesElsewhere, self.was_at_stake(phase));
+            doubt(OpenReason::LiesElsewhere, self.was_at_stake(phase));
         }
         let whole = matches!(phase.stopped, StopReason::Requests | StopReason::Duration);
         let whole = if whole { Ok(()) } else { Err("the phase was cut short".to_owned()) };
-        doubt(Reason::CutShort, whole);
+        doubt(OpenReason::CutShort, whole);
         doubts
     }
 
@@ -196,7 +196,7 @@ impl<'a> Judge<'a> {
     fn was_at_stake(&self, phase: &PhaseResult) -> Result<(), String> {
         let is_cut = |fault: &FaultResult| fault.was(&POWER) && fault.error.is_none();
         match phase.faults.iter().any(is_cut) && evidence::lie_elsewhere(self.run) {
-            true => Err(evidence::reason_text(Reason::LiesElsewhere).to_owned()),
+            true => Err(evidence::reason_text(OpenReason::LiesElsewhere).to_owned()),
             false => Ok(()),
         }
     }
@@ -211,7 +211,7 @@ impl<'a> Judge<'a> {
 
 /// A reason to doubt the figure of a phase.
 struct Doubt {
-    reason: Reason,
+    reason: OpenReason,
     /// Reason in words.
     why: String,
 }
@@ -225,7 +225,7 @@ fn judge_condition(
 ) -> ConditionResult {
     let name = phase.map(|phase| phase.name.as_str());
     let holds = measured.as_ref().ok().and_then(|measured| condition.holds(*measured));
-    let reasons: Vec<Reason> = doubts.iter().map(|doubt| doubt.reason).collect();
+    let reasons: Vec<OpenReason> = doubts.iter().map(|doubt| doubt.reason).collect();
     let status = Evidence::of_condition(name, holds, stake, &reasons).status();
     let doubt = doubts.iter().find(|doubt| Some(doubt.reason) == status.reason());
     let why = match (status, doubt, &measured) {

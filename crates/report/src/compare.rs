@@ -28,7 +28,7 @@ pub use samples::{PhaseSamples, SampleSlot, Samples};
 pub use source::{CompareError, Source, pairs, result_folders, sources, sources_of, store_key};
 pub(crate) use student::quantile as student_quantile;
 pub(crate) use text::document;
-pub use text::{Report, junit, markdown, terminal};
+pub use text::{ComparisonReport, junit, markdown, terminal};
 
 use crate::result::CostResult;
 

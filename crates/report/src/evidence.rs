@@ -16,7 +16,7 @@ mod writes;
 use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus};
 
 use crate::result::{CapacityResult, FaultResult, Level, PhaseResult, Reason, StoreRun};
-use history::History;
+use history::FaultHistory;
 
 pub use outcome::{StatusOutcome, level, outcome};
 
@@ -27,7 +27,7 @@ pub(crate) use whereabouts::lie_elsewhere;
 /// Gathers the evidence of a run for every claim that can be made about it: of its phases in their order, then of the whole.
 #[must_use]
 pub fn of(run: &StoreRun) -> Vec<Evidence> {
-    let history = History::of(run);
+    let history = FaultHistory::of(run);
     let phases = run.phases.iter().enumerate();
     let mut all: Vec<Evidence> = phases
         .flat_map(|(at, phase)| {

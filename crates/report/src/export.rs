@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::board::{Figure, NamedFigures, figures_of};
+use crate::board::{BoardFigure, NamedFigures, figures_of};
 use crate::result::{HistogramError, RESULT_FILE, RunResult};
 use table::{CsvTable, TableWriter};
 
@@ -174,7 +174,7 @@ fn bencher(all: &[NamedFigures]) -> String {
             ("latency-p99-9", p99_9, *is_at_least),
         ];
         let measured = measures.into_iter().filter_map(|(measure, figure, is_at_least)| {
-            let Figure { value, interval } = (*figure)?;
+            let BoardFigure { value, interval } = (*figure)?;
             let mut metric = json!({ "value": value });
             if let Some((low, high)) = interval {
                 metric["lower_value"] = json!(low);
@@ -194,7 +194,7 @@ fn bencher(all: &[NamedFigures]) -> String {
 fn action(all: &[NamedFigures]) -> String {
     let mut list = Vec::new();
     for NamedFigures { name, is_at_least, figures: [rate, p50, p99, p99_9], .. } in all {
-        let inverse = |figure: Figure| Figure {
+        let inverse = |figure: BoardFigure| BoardFigure {
             value: 1e9 / figure.value,
             interval: figure.interval.map(|(low, high)| (1e9 / high, 1e9 / low)),
         };
@@ -205,7 +205,7 @@ fn action(all: &[NamedFigures]) -> String {
             ("p99.9", *p99_9, *is_at_least),
         ];
         for (what, figure, is_at_least) in all {
-            let Some(Figure { value, interval }) = figure else { continue };
+            let Some(BoardFigure { value, interval }) = figure else { continue };
             let mut entry =
                 json!({ "name": format!("{name} {what}"), "unit": "ns", "value": value });
             if is_at_least {

@@ -2,7 +2,7 @@
 //! answered.
 
 use kvdyno_core::capacity::Seen;
-use kvdyno_core::evidence::{Evidence, Reason};
+use kvdyno_core::evidence::{Evidence, OpenReason};
 use kvdyno_core::verdict::{Condition, ConditionFigure, Dimension, Measured, Subject};
 
 use crate::figures;
@@ -64,7 +64,7 @@ pub fn met(conditions: &[Condition], phase: &PhaseResult, may_forget: bool) -> M
 impl Met {
     /// Returns the outcome of the conditions as evidence; `doubts` keep it from being shown.
     #[must_use]
-    pub fn evidence(&self, phase: &PhaseResult, doubts: &[Reason]) -> Evidence {
+    pub fn evidence(&self, phase: &PhaseResult, doubts: &[OpenReason]) -> Evidence {
         let holds = match self.seen {
             Seen::Meets => Some(true),
             Seen::Unclear => None,

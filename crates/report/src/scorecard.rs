@@ -2,7 +2,7 @@
 //! for a full one; and the headline of a standard suite. The criteria are those that the authors of
 //! the published evaluations named.
 
-use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus, Reason, ViolationKind};
+use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus, OpenReason, ViolationKind};
 use kvdyno_core::store::Durability;
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::SizeModel;
@@ -129,7 +129,7 @@ fn kept(run: &StoreRun, all: &[Evidence]) -> String {
         }
         EvidenceStatus::Confirmed => format!("nothing lost{when}"),
         EvidenceStatus::NothingToShow => "no write was at stake".to_owned(),
-        EvidenceStatus::Inconclusive(Reason::Overwritten) => format!(
+        EvidenceStatus::Inconclusive(OpenReason::Overwritten) => format!(
             "nothing seen lost{when} (the loss of a write that was written over before is not seen)"
         ),
         EvidenceStatus::Inconclusive(reason) if lost.left() > 0 => {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::cell::{Cell, LatencyUnit};
 use crate::compare::{
-    self, CompareError, Comparison, Report, Source, Unequal, result_folders, sources_of,
+    self, CompareError, Comparison, ComparisonReport, Source, Unequal, result_folders, sources_of,
 };
 use crate::document::{
     Block, DataRow, DataTable, Document, RowKind, Section, Sentence, Tone, columns,
@@ -158,7 +158,10 @@ impl Trials {
         let told = [Sentence::new(self.explanation())].into_iter().chain(not_compared);
         let told = Section::untitled("reading", None, told.map(Block::Paragraph).collect());
         let headings = self.stores.iter().map(StoreTrials::heading).collect();
-        let compared = Report { comparisons: self.comparisons.clone(), ..Report::default() };
+        let compared = ComparisonReport {
+            comparisons: self.comparisons.clone(),
+            ..ComparisonReport::default()
+        };
         let compared = compare::document(&compared, headings);
         let none = self.comparisons.is_empty();
         let sections = compared.sections.into_iter().filter(|_| !none);

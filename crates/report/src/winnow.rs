@@ -3,7 +3,7 @@
 mod table;
 
 use kvdyno_core::capacity::Seen;
-use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus, Reason};
+use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus, OpenReason};
 use kvdyno_core::store::Durability;
 use kvdyno_core::suite::Requirements;
 use kvdyno_core::suite::requirements::{LatencyRequirement, can, phases};
@@ -193,7 +193,7 @@ fn shown(
     phase: &PhaseResult,
     holds: Option<bool>,
     asked: u64,
-    doubts: &[Reason],
+    doubts: &[OpenReason],
 ) -> RequirementStatus {
     let evidence = Evidence::of_condition(Some(&phase.name), holds, asked, doubts);
     RequirementStatus::of(evidence.status())
@@ -294,7 +294,7 @@ fn at_rate(latency: &LatencyRequirement, run: &StoreRun) -> Decided {
     let found = met(&latency.conditions, phase, run.store.capabilities.may_forget);
     // An invalid measurement does not take back conditions that it missed.
     let invalid = evidence::invalid(run, phases::LATENCY).filter(|_| found.seen == Seen::Meets);
-    let doubts: &[Reason] = if invalid.is_some() { &[Reason::MachineFailed] } else { &[] };
+    let doubts: &[OpenReason] = if invalid.is_some() { &[OpenReason::MachineFailed] } else { &[] };
     let standing = RequirementStatus::of(found.evidence(phase, doubts).status());
     let why = match (invalid, found.why) {
         (Some(reason), _) => format!("not to be believed: {}", reason.text),
@@ -330,7 +330,7 @@ fn killed(run: &StoreRun) -> Decided {
     // With errors until the end, the store never came back.
     let went_on =
         run.status == Status::Complete && last < phase.wall_ns.saturating_sub(500_000_000);
-    let doubts: &[Reason] = if read_back { &[] } else { &[Reason::NotReadBack] };
+    let doubts: &[OpenReason] = if read_back { &[] } else { &[OpenReason::NotReadBack] };
     (shown(phase, Some(lost == 0 && went_on), phase.ok(), doubts), told, phases::KILLED)
 }
 
@@ -345,7 +345,7 @@ fn added(run: &StoreRun) -> Decided {
     match phase.faults.iter().find(|fault| fault.kind() == Some(&ADD)) {
         None => (RequirementStatus::NotShown, "no node was added".to_owned(), phases::ADDED),
         Some(FaultResult { error: Some(why), .. }) => {
-            (shown(phase, None, 0, &[Reason::FaultNotDone]), why.clone(), phases::ADDED)
+            (shown(phase, None, 0, &[OpenReason::FaultNotDone]), why.clone(), phases::ADDED)
         }
         Some(_) => {
             let (errors, wrong) = (phase.unsuccessful(), wrong(run, phase));

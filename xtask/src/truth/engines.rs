@@ -1,7 +1,7 @@
 //! The planted engines (`crates/kvdyno/tests/planted/`): what each does, the load that can show it, and what must be said
 //! of it. docs/TRUTH.md has the same table, and a test holds them together.
 
-use kvdyno_core::evidence::{Claimed, Reason, ViolationKind};
+use kvdyno_core::evidence::{Claimed, OpenReason, ViolationKind};
 
 use super::load::Load;
 
@@ -11,7 +11,7 @@ pub enum MustSay {
     /// The claim is refuted, by this among others.
     Refuted(Claimed, ViolationKind),
     /// The claim is open for this reason, and nothing is refuted.
-    Open(Claimed, Reason),
+    Open(Claimed, OpenReason),
     /// The claim is confirmed, and nothing is refuted.
     Confirmed(Claimed),
 }
@@ -69,7 +69,10 @@ pub const ENGINES: [PlantedEngine; 15] = [
     PlantedEngine {
         name: "liar_keeps_data_elsewhere",
         planted: "all data lie on another disk than the one whose power is cut",
-        trials: &[(Load::Cuts, MustSay::Open(Claimed::SurvivesPowerLoss, Reason::LiesElsewhere))],
+        trials: &[(
+            Load::Cuts,
+            MustSay::Open(Claimed::SurvivesPowerLoss, OpenReason::LiesElsewhere),
+        )],
     },
     PlantedEngine {
         name: "liar_recovers_an_older_snapshot",

@@ -1,6 +1,6 @@
 //! The judgement of a trial: what kvdyno said of a planted engine, held against what it must say. A pure function of both.
 
-use kvdyno_core::evidence::{Claimed, Reason, ViolationKind};
+use kvdyno_core::evidence::{Claimed, OpenReason, ViolationKind};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub struct ClaimSaid {
     /// `confirmed`, `refuted`, `inconclusive`, `nothing-to-show` or `observed`.
     pub status: String,
     /// Why it is inconclusive.
-    pub reason: Option<Reason>,
+    pub reason: Option<OpenReason>,
     /// Violations that broke it.
     pub by: Vec<ViolationKind>,
 }
@@ -109,7 +109,7 @@ fn caught(found: &RunSaid, claimed: Claimed, what: ViolationKind) -> TrialOutcom
     TrialOutcome::Right
 }
 
-fn left_open(found: &RunSaid, claimed: Claimed, reason: Reason) -> TrialOutcome {
+fn left_open(found: &RunSaid, claimed: Claimed, reason: OpenReason) -> TrialOutcome {
     if let Some(accused) = accusation(found) {
         return accused;
     }
@@ -166,11 +166,11 @@ mod tests {
 
     const POWER: Claimed = Claimed::SurvivesPowerLoss;
     const LOST: MustSay = MustSay::Refuted(POWER, ViolationKind::Lost);
-    const OPEN: MustSay = MustSay::Open(POWER, Reason::LiesElsewhere);
+    const OPEN: MustSay = MustSay::Open(POWER, OpenReason::LiesElsewhere);
     const SHOWN: MustSay = MustSay::Confirmed(POWER);
 
     fn found(code: i32, status: &str, by: &[ViolationKind]) -> RunSaid {
-        let reason = (status == "inconclusive").then_some(Reason::LiesElsewhere);
+        let reason = (status == "inconclusive").then_some(OpenReason::LiesElsewhere);
         let (claimed, status, by) = (Some(POWER), status.to_owned(), by.to_vec());
         let asked = vec![status.clone()];
         let evidence = vec![ClaimSaid { claimed, status, reason, by }];
@@ -241,7 +241,7 @@ mod tests {
         let open = found(2, "inconclusive", &[]);
         assert_eq!(judge(OPEN, &open), TrialOutcome::Right);
         let mut lied = open.clone();
-        lied.evidence[0].reason = Some(Reason::DiskLied);
+        lied.evidence[0].reason = Some(OpenReason::DiskLied);
         let unasked = RunSaid { asked: Vec::new(), ..open.clone() };
         let passed = RunSaid { code: Some(0), ..open };
         for missed in [lied, unasked, passed, found(0, "confirmed", &[])] {
@@ -275,7 +275,7 @@ mod tests {
         let found = RunSaid::read(Some(1), &result);
         assert!(found.is_invalid && found.asked == ["refuted"]);
         assert_eq!(found.of(POWER).unwrap().by, [ViolationKind::Lost]);
-        assert_eq!(found.of(Claimed::CameBack).unwrap().reason, Some(Reason::LiesElsewhere));
+        assert_eq!(found.of(Claimed::CameBack).unwrap().reason, Some(OpenReason::LiesElsewhere));
         assert_eq!(judge(LOST, &found), TrialOutcome::Right);
         assert!(is_undecided(&judge(LOST, &RunSaid::read(Some(1), &Value::Null))));
     }

@@ -7,7 +7,7 @@ use super::Evidence;
 /// Reason for which a claim is open, or a part of the stake was not examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reason {
+pub enum OpenReason {
     /// A fault was not done.
     FaultNotDone,
     /// A repair failed, so that nobody knows what the node still has.
@@ -44,26 +44,26 @@ pub enum Reason {
     BeyondPromise,
 }
 
-impl Reason {
+impl OpenReason {
     /// All reasons, the one that is told first in front.
-    pub const ALL: [Reason; 17] = [
-        Reason::FaultNotDone,
-        Reason::RepairFailed,
-        Reason::StillStarting,
-        Reason::DiskLied,
-        Reason::LiesElsewhere,
-        Reason::MachineFailed,
-        Reason::ClientLimited,
-        Reason::LostBefore,
-        Reason::Overwritten,
-        Reason::NotReadBack,
-        Reason::NotJudged,
-        Reason::AgentLost,
-        Reason::OtherRun,
-        Reason::CutShort,
-        Reason::NotKnown,
-        Reason::Unverified,
-        Reason::BeyondPromise,
+    pub const ALL: [OpenReason; 17] = [
+        OpenReason::FaultNotDone,
+        OpenReason::RepairFailed,
+        OpenReason::StillStarting,
+        OpenReason::DiskLied,
+        OpenReason::LiesElsewhere,
+        OpenReason::MachineFailed,
+        OpenReason::ClientLimited,
+        OpenReason::LostBefore,
+        OpenReason::Overwritten,
+        OpenReason::NotReadBack,
+        OpenReason::NotJudged,
+        OpenReason::AgentLost,
+        OpenReason::OtherRun,
+        OpenReason::CutShort,
+        OpenReason::NotKnown,
+        OpenReason::Unverified,
+        OpenReason::BeyondPromise,
     ];
 }
 
@@ -75,7 +75,7 @@ pub enum EvidenceStatus {
     /// Nothing was at stake.
     NothingToShow,
     /// The claim is open, for this reason.
-    Inconclusive(Reason),
+    Inconclusive(OpenReason),
     /// The promise was broken.
     Refuted,
     /// There is no promise: the figures are all there is.
@@ -97,7 +97,7 @@ impl EvidenceStatus {
 
     /// Returns the reason for which it is open, if it is.
     #[must_use]
-    pub fn reason(self) -> Option<Reason> {
+    pub fn reason(self) -> Option<OpenReason> {
         match self {
             EvidenceStatus::Inconclusive(reason) => Some(reason),
             _ => None,
@@ -124,11 +124,11 @@ impl Evidence {
         if left as f64 > self.claimed.tolerance() * self.stake() as f64 {
             let most = self.unexamined.iter().max_by_key(|left| (left.count, left.reason));
             return EvidenceStatus::Inconclusive(
-                most.map_or(Reason::NotJudged, |left| left.reason),
+                most.map_or(OpenReason::NotJudged, |left| left.reason),
             );
         }
         if self.hidden > 0 {
-            return EvidenceStatus::Inconclusive(Reason::Overwritten);
+            return EvidenceStatus::Inconclusive(OpenReason::Overwritten);
         }
         if self.kept == 0 {
             return EvidenceStatus::NothingToShow;

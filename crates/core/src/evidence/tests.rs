@@ -76,18 +76,18 @@ impl Draws {
             let records: Vec<u64> = (0..self.below(14)).collect();
             match self.below(4) {
                 0 => made.violate(what, count, &records),
-                1 => made.excuse(self.of(&Reason::ALL), what, count, &records),
+                1 => made.excuse(self.of(&OpenReason::ALL), what, count, &records),
                 _ => {}
             }
         }
         for _ in 0..self.below(2) {
             let left = self.count();
-            made.leave(self.of(&Reason::ALL), left);
+            made.leave(self.of(&OpenReason::ALL), left);
         }
         made.hidden = if self.one_in(3) { self.count() } else { 0 };
         made.lit = if self.one_in(3) { self.count() } else { 0 };
         if self.one_in(4) {
-            made.bar(self.of(&Reason::ALL));
+            made.bar(self.of(&OpenReason::ALL));
         }
         made
     }
@@ -124,19 +124,19 @@ fn the_table_is_read_from_above() {
         e.promise = None;
     };
     assert_eq!(status(&no_promise), EvidenceStatus::Observed);
-    let undone = |e: &mut Evidence| e.bar(Reason::FaultNotDone);
-    assert_eq!(status(&undone), EvidenceStatus::Inconclusive(Reason::FaultNotDone));
+    let undone = |e: &mut Evidence| e.bar(OpenReason::FaultNotDone);
+    assert_eq!(status(&undone), EvidenceStatus::Inconclusive(OpenReason::FaultNotDone));
     let both = |e: &mut Evidence| {
         undone(e);
         lost(e);
     };
     assert_eq!(status(&both), EvidenceStatus::Refuted, "a repair undone takes nothing back");
-    let lied = |e: &mut Evidence| e.excuse(Reason::DiskLied, ViolationKind::Lost, 3, &[]);
-    assert_eq!(status(&lied), EvidenceStatus::Inconclusive(Reason::DiskLied));
-    let one_left = |e: &mut Evidence| e.leave(Reason::NotReadBack, 1);
-    assert_eq!(status(&one_left), EvidenceStatus::Inconclusive(Reason::NotReadBack));
+    let lied = |e: &mut Evidence| e.excuse(OpenReason::DiskLied, ViolationKind::Lost, 3, &[]);
+    assert_eq!(status(&lied), EvidenceStatus::Inconclusive(OpenReason::DiskLied));
+    let one_left = |e: &mut Evidence| e.leave(OpenReason::NotReadBack, 1);
+    assert_eq!(status(&one_left), EvidenceStatus::Inconclusive(OpenReason::NotReadBack));
     let over = |e: &mut Evidence| e.hidden = 1;
-    assert_eq!(status(&over), EvidenceStatus::Inconclusive(Reason::Overwritten));
+    assert_eq!(status(&over), EvidenceStatus::Inconclusive(OpenReason::Overwritten));
     // Everything of it was somewhere else, too.
     let lit = |e: &mut Evidence| (e.lit, e.kept) = (e.kept, 0);
     assert_eq!(status(&lit), EvidenceStatus::NothingToShow);
@@ -147,11 +147,11 @@ fn of_reads_one_in_ten_thousand_may_be_unexamined_and_counts_as_broken_in_the_bo
     let reads = |kept, left| {
         let mut reads = Evidence::of(Claimed::ReadsRight, None, Some(FaultModel::default()));
         reads.kept = kept;
-        reads.leave(Reason::NotJudged, left);
+        reads.leave(OpenReason::NotJudged, left);
         reads
     };
     assert_eq!(reads(9_999, 1).status(), EvidenceStatus::Confirmed);
-    assert_eq!(reads(9_998, 2).status(), EvidenceStatus::Inconclusive(Reason::NotJudged));
+    assert_eq!(reads(9_998, 2).status(), EvidenceStatus::Inconclusive(OpenReason::NotJudged));
     assert_eq!(reads(0, 0).status(), EvidenceStatus::NothingToShow, "no read, no pass");
     let share = |kept, left| reads(kept, left).bound().unwrap().share;
     assert!(share(10_000, 0) < 3e-4 && share(9_999, 1) > 4e-4);
@@ -190,7 +190,7 @@ fn examination_taken_away_never_confirms() {
         let taken = draws.count().min(less.kept);
         less.kept -= taken;
         if draws.one_in(2) {
-            less.leave(draws.of(&Reason::ALL), taken);
+            less.leave(draws.of(&OpenReason::ALL), taken);
         }
         let (was, is) = (before.status(), less.status());
         assert!(
@@ -207,7 +207,7 @@ fn examination_taken_away_never_confirms() {
         let mut unseen = before.clone();
         let broken = unseen.violated();
         unseen.violations.clear();
-        unseen.leave(draws.of(&Reason::ALL), broken);
+        unseen.leave(draws.of(&OpenReason::ALL), broken);
         if broken > 0 && unseen.claimed.tolerance() == 0.0 {
             assert_ne!(unseen.status(), EvidenceStatus::Confirmed, "{before:?}");
         }

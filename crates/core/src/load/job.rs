@@ -13,7 +13,7 @@ use super::rate_orders::RateOrders;
 use super::schedule::due_after;
 use crate::measure::Nanos;
 use crate::store::{OperationId, Profile};
-use crate::verify::{Examination, Ledger, LedgerError, Sample, Sightings, Suspects};
+use crate::verify::{Examination, Ledger, LedgerError, SampledRecords, Sightings, Suspects};
 use crate::workload::{
     Arrival, Dataset, Distribution, GroupPlan, Kind, Marked, Marks, Ownership, Part, PhasePlan,
     Workload,
@@ -71,7 +71,7 @@ pub struct Job {
     /// Time at which its clients began, and the number of their workers; empty before.
     pub(super) begun: OnceLock<(Nanos, usize)>,
     /// Records whose history is kept.
-    pub(super) sample: Option<Arc<Sample>>,
+    pub(super) sample: Option<Arc<SampledRecords>>,
     /// Records with wrong reads are marked here, if reads are checked.
     pub(super) suspects: Option<Arc<Suspects>>,
     /// Records that were to be read back and were not answered are marked here.
@@ -119,7 +119,7 @@ impl Job {
         let records = plan.groups.first().map_or(0, |group| group.records);
         let sample = sample
             .filter(|_| asks_for_history(&plan))
-            .map(|ledger| Arc::new(Sample::new(records, ledger)));
+            .map(|ledger| Arc::new(SampledRecords::new(records, ledger)));
         let suspects = plan.verify.then(|| suspects(&context)).transpose()?;
         let suspects = suspects.map(Arc::new);
         let unread = plan.reads_back().then(|| Marks::new(context.dataset.capacity));

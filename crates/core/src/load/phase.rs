@@ -23,7 +23,7 @@ use crate::measure::{
 };
 use crate::store::{ErrorClass, Threading};
 use crate::verify::linearizability::{self, Examined, Linearizability};
-use crate::verify::{Anomaly, Behind, Examiner, Findings, History, Kept, Tally};
+use crate::verify::{Anomaly, Behind, Examiner, Findings, History, KeptRequest, Tally};
 use crate::workload::Marks;
 
 /// Interval at which the phase's thread looks after its workers.
@@ -56,7 +56,7 @@ pub(super) fn carry(
     let started = start(store, job, observer)?;
     let watchdog = Watchdog::start(started.start);
     observer.began(started.start);
-    let mut watch = Watch::new(started, job);
+    let mut watch = PhaseThread::new(started, job);
     watch.until_the_end(job, observer);
     let stalls = watchdog.stop();
     watch.close(job, observer);
@@ -149,7 +149,7 @@ fn pins(threading: Threading, workers: usize) -> Option<Vec<usize>> {
 }
 
 /// The phase's thread while the workers work.
-pub(super) struct Watch {
+pub(super) struct PhaseThread {
     started: Started,
     collector: Collector,
     timeline: TimelineBuilder,
@@ -187,7 +187,7 @@ impl Silence {
     }
 }
 
-impl Watch {
+impl PhaseThread {
     pub fn new(started: Started, job: &Job) -> Self {
         let _ = job.begun.set((started.start, started.workers));
         let collector =
@@ -195,7 +195,7 @@ impl Watch {
         let timeline = TimelineBuilder::new(started.start, job.is_open());
         let (end, silence) = (started.start, Silence::new(started.start));
         let (ended, lost, stopped, in_time) = (Vec::new(), Vec::new(), None, false);
-        Watch { started, collector, timeline, ended, lost, stopped, silence, end, in_time }
+        PhaseThread { started, collector, timeline, ended, lost, stopped, silence, end, in_time }
     }
 
     pub fn until_the_end(&mut self, job: &Job, observer: &mut dyn Observer) {
@@ -337,7 +337,8 @@ impl Watch {
 
     pub fn into_measure(self, job: &Job, stalls: Stalls) -> PhaseMeasure {
         let by_plan = if self.in_time { StopReason::Duration } else { StopReason::Requests };
-        let Watch { started, collector, mut timeline, mut ended, lost, stopped, end, .. } = self;
+        let PhaseThread { started, collector, mut timeline, mut ended, lost, stopped, end, .. } =
+            self;
         ended.sort_by_key(|ended| ended.worker);
         let (offered, begun) = collector.offered_and_started();
         // A thread that was left behind kept its part of the histories.
@@ -393,7 +394,12 @@ fn give_up(job: &Job) -> Nanos {
 }
 
 /// Judges the linearizability of the sampled records' histories; `None` if the phase did not ask for it.
-fn examined(job: &Job, start: Nanos, kept: Vec<Vec<Kept>>, complete: bool) -> Option<Examined> {
+fn examined(
+    job: &Job,
+    start: Nanos,
+    kept: Vec<Vec<KeptRequest>>,
+    complete: bool,
+) -> Option<Examined> {
     if !asks_for_history(&job.plan) {
         return None;
     }
@@ -421,7 +427,7 @@ struct Sum {
     tally: Tally,
     anomalies: Vec<Anomaly>,
     behind: Behind,
-    kept: Vec<Vec<Kept>>,
+    kept: Vec<Vec<KeptRequest>>,
     missed_at: BTreeMap<Nanos, u64>,
     estimated: bool,
 }

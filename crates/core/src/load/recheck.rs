@@ -15,7 +15,7 @@ use super::observer::{Observer, Progress};
 use super::phase::carry;
 use crate::measure::{self, Interval, Nanos, PhaseMeasure, StopReason};
 use crate::store::Consistency;
-use crate::verify::{ANOMALIES_KEPT, Anomaly, Behind, Finding, RIGHT_AGAIN, Suspects, Tally};
+use crate::verify::{ANOMALIES_KEPT, Anomaly, Behind, RIGHT_AGAIN, Suspects, Tally, WordFinding};
 use crate::workload::{Marked, Marks};
 
 /// Time for which suspects are asked for while none of them is answered, ns.
@@ -227,7 +227,7 @@ enum RecheckOutcome {
     /// Its record was not read again as often as needed.
     Unread,
     Right,
-    Still(Finding),
+    Still(WordFinding),
 }
 
 impl Looks<'_> {
@@ -240,9 +240,9 @@ impl Looks<'_> {
     }
 
     /// Returns the number of reads that are named once all together, because what they found is there still.
-    fn named_once(&self, slot: u64, still: Finding) -> u64 {
+    fn named_once(&self, slot: u64, still: WordFinding) -> u64 {
         let before = self.suspects.found(slot).filter(|before| before.is_same(still));
-        before.map_or(0, Finding::reads)
+        before.map_or(0, WordFinding::reads)
     }
 
     /// Enters the result for every suspect into the counts; records from `inserted_from` on are the last inserts.
@@ -252,7 +252,7 @@ impl Looks<'_> {
             let (mut was_old, mut is_wrong, mut is_lost) = (false, false, false);
             for slot in self.suspects.slots(record) {
                 let before = self.suspects.found(slot);
-                was_old |= before.is_some_and(Finding::is_old);
+                was_old |= before.is_some_and(WordFinding::is_old);
                 match self.outcome(record, slot) {
                     RecheckOutcome::Unread => tally.not_read_again += u64::from(before.is_some()),
                     RecheckOutcome::Right => {}
@@ -315,7 +315,7 @@ impl Looks<'_> {
 
     /// Returns the slot of the ledger's word that an anomaly is about and its last finding, if that is the same as
     /// the anomaly's.
-    fn still_same(&self, anomaly: &Anomaly) -> Option<(u64, Finding)> {
+    fn still_same(&self, anomaly: &Anomaly) -> Option<(u64, WordFinding)> {
         let slot = self.suspects.slot(anomaly.record, anomaly.field)?;
         match self.outcome(anomaly.record, slot) {
             RecheckOutcome::Still(still) if still.is_same(self.suspects.finding(anomaly)) => {
@@ -352,7 +352,7 @@ impl Looks<'_> {
 
 /// Returns the example that stands for all `reads` which found what is there still, with the bounds of `found`, the
 /// last look's anomaly.
-fn last(mut anomaly: Anomaly, still: Finding, reads: u64, found: Option<&Anomaly>) -> Anomaly {
+fn last(mut anomaly: Anomaly, still: WordFinding, reads: u64, found: Option<&Anomaly>) -> Anomaly {
     anomaly.again = match still.is_old() {
         true => "still old or absent".to_owned(),
         false => format!("still {}", still.kind().name()),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::job::Job;
 use super::observer::Observer;
-use super::phase::{Started, Watch};
+use super::phase::{PhaseThread, Started};
 use super::threads::Report;
 use super::worker::WorkerReport;
 use crate::measure::{Batch, Nanos, OldRecords, PhaseMeasure, SLOT, Stalls, Stretch};
@@ -52,7 +52,7 @@ impl Team {
             job.controls.stop_at(self.0.start + duration.as_nanos() as Nanos);
         }
         observer.began(self.0.start);
-        let mut watch = Watch::new(self.0, job);
+        let mut watch = PhaseThread::new(self.0, job);
         watch.until_the_end(job, observer);
         watch.close(job, observer);
         watch.into_measure(job, stalls())

@@ -17,7 +17,7 @@ use crate::measure::{
     latency_histogram,
 };
 use crate::store::{Certainty, ErrorClass, RequestError};
-use crate::verify::{Examiner, Findings, Kept, MissedAt};
+use crate::verify::{Examiner, Findings, KeptRequest, MissedAt};
 
 /// Most random arrivals for each second of an interval that a worker counts one by one: more than it can send.
 const COUNTED_A_SECOND: u64 = 1 << 21;
@@ -56,7 +56,7 @@ pub struct WorkerReport {
     /// Findings of its examiner.
     pub(super) findings: Findings,
     /// Requests about sampled records.
-    pub(super) kept: Vec<Kept>,
+    pub(super) kept: Vec<KeptRequest>,
     pub(super) missed_at: MissedAt,
     /// A lane of its process saw a change of the rate only after it had passed the operation of the change.
     pub(super) late_change: bool,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::workload::fault::{
-    Condition, FaultField, FaultKind, FaultPlan, FaultValues, FieldForm, FieldValue, Harm,
+    FaultCondition, FaultField, FaultKind, FaultPlan, FaultValues, FieldForm, FieldValue, Harm,
     NodeSelector, Sides, Targets,
 };
 
@@ -120,14 +120,14 @@ fn one(value: Value<'_>) -> Result<NodeSelector, SuiteError> {
 }
 
 /// Reads `"acked >= 10k"` or `"rate"`.
-fn condition(value: Value<'_>) -> Result<Condition, SuiteError> {
+fn condition(value: Value<'_>) -> Result<FaultCondition, SuiteError> {
     let text = value.text()?.trim();
     if text == "rate" {
-        return Ok(Condition::Rate);
+        return Ok(FaultCondition::Rate);
     }
     let rest = text.strip_prefix("acked").and_then(|rest| rest.trim_start().strip_prefix(">="));
     let count = rest.and_then(|count| units::parse_count(count.trim()).ok());
-    count.map(Condition::Acked).ok_or_else(|| {
+    count.map(FaultCondition::Acked).ok_or_else(|| {
         let message = format!("`{text}` is no condition for a fault");
         value.error(Problem::Conflict(message), "write \"acked >= 10k\" or \"rate\"")
     })
@@ -165,8 +165,8 @@ pub(super) fn describe(fault: &FaultPlan) -> String {
         text += &format!(" and up to {} more by chance", format_duration(spread));
     }
     match fault.when {
-        Some(Condition::Acked(count)) => text += &format!(" from {count} acknowledged on"),
-        Some(Condition::Rate) => text += " at the rate asked for",
+        Some(FaultCondition::Acked(count)) => text += &format!(" from {count} acknowledged on"),
+        Some(FaultCondition::Rate) => text += " at the rate asked for",
         None => {}
     }
     if let Some(repair) = fault.repair {

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::condition::Condition;
-use crate::evidence::{EvidenceStatus, Reason};
+use crate::evidence::{EvidenceStatus, OpenReason};
 
 /// Sentence, with the conditions that must hold for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ impl ClaimStatus {
         match self {
             ClaimStatus::Confirmed => EvidenceStatus::Confirmed,
             ClaimStatus::NothingToShow => EvidenceStatus::NothingToShow,
-            ClaimStatus::Inconclusive => EvidenceStatus::Inconclusive(Reason::NotKnown),
+            ClaimStatus::Inconclusive => EvidenceStatus::Inconclusive(OpenReason::NotKnown),
             ClaimStatus::Refuted => EvidenceStatus::Refuted,
         }
     }

@@ -25,7 +25,7 @@ const BACK_OFF_EXPLAINS: f64 = 0.001;
 
 /// Facts by which a phase is judged.
 #[derive(Clone, Copy, Debug)]
-pub struct Evidence<'a> {
+pub struct PhaseFacts<'a> {
     /// Plan of the phase.
     pub plan: &'a PhasePlan,
     /// Measurement of the phase.
@@ -45,26 +45,26 @@ pub struct Evidence<'a> {
 
 /// Returns every reason that holds for a phase.
 #[must_use]
-pub fn judge_phase(evidence: &Evidence<'_>) -> Vec<Reason> {
-    let mut found = vec![cut_short(evidence), error_ratio(evidence)];
-    found.extend([unjudged(evidence), other_run(evidence), anomalies(evidence)]);
-    if !(evidence.prepares || evidence.plan.warmup || evidence.plan.load) {
-        found.extend([client_limited(evidence), harness_share(evidence)]);
-        found.extend([client_stalled(evidence), missed_schedule(evidence), late_sends(evidence)]);
-        found.extend([unexpected_misses(evidence), too_few_samples(evidence)]);
-        found.extend([too_short(evidence), drift(evidence), never_settled(evidence)]);
-        found.extend([littles_law(evidence), idle_clients(evidence)]);
-        found.extend([other_load(evidence), waited_to_run(evidence), disturbed(evidence)]);
+pub fn judge_phase(facts: &PhaseFacts<'_>) -> Vec<Reason> {
+    let mut found = vec![cut_short(facts), error_ratio(facts)];
+    found.extend([unjudged(facts), other_run(facts), anomalies(facts)]);
+    if !(facts.prepares || facts.plan.warmup || facts.plan.load) {
+        found.extend([client_limited(facts), harness_share(facts)]);
+        found.extend([client_stalled(facts), missed_schedule(facts), late_sends(facts)]);
+        found.extend([unexpected_misses(facts), too_few_samples(facts)]);
+        found.extend([too_short(facts), drift(facts), never_settled(facts)]);
+        found.extend([littles_law(facts), idle_clients(facts)]);
+        found.extend([other_load(facts), waited_to_run(facts), disturbed(facts)]);
     }
     let enough = |reason: &Reason| {
         let least = reason.record().least;
-        evidence.amount(least.of) >= least.number
+        facts.amount(least.of) >= least.number
     };
     let holds = |reason: &Reason| reason.holds() && enough(reason);
     found.into_iter().flatten().filter(holds).collect()
 }
 
-impl Evidence<'_> {
+impl PhaseFacts<'_> {
     fn span(&self) -> Duration {
         self.measure.span()
     }
@@ -148,43 +148,43 @@ impl Evidence<'_> {
     }
 }
 
-fn cut_short(evidence: &Evidence<'_>) -> Option<Reason> {
-    Some(Reason::CutShort { stopped: evidence.measure.stopped })
+fn cut_short(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    Some(Reason::CutShort { stopped: facts.measure.stopped })
 }
 
 /// Gathers errors; none under faults, because errors are what such a phase is there to measure.
-fn error_ratio(evidence: &Evidence<'_>) -> Option<Reason> {
-    if evidence.is_disturbed() {
+fn error_ratio(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    if facts.is_disturbed() {
         return None;
     }
-    let (failed, completed) = evidence.failed_and_completed();
-    Some(Reason::ErrorRatio { failed, completed, of_client: evidence.timed_out_by_itself() })
+    let (failed, completed) = facts.failed_and_completed();
+    Some(Reason::ErrorRatio { failed, completed, of_client: facts.timed_out_by_itself() })
 }
 
-fn unjudged(evidence: &Evidence<'_>) -> Option<Reason> {
-    let tally = &evidence.measure.tally;
+fn unjudged(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    let tally = &facts.measure.tally;
     Some(Reason::Unjudged { unknown: tally.unknown, reads: tally.reads })
 }
 
-fn other_run(evidence: &Evidence<'_>) -> Option<Reason> {
-    let tally = &evidence.measure.tally;
+fn other_run(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    let tally = &facts.measure.tally;
     Some(Reason::OtherRun { values: tally.of_other_runs(), reads: tally.reads })
 }
 
-fn anomalies(evidence: &Evidence<'_>) -> Option<Reason> {
-    let tally = &evidence.measure.tally;
+fn anomalies(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    let tally = &facts.measure.tally;
     Some(Reason::Anomalies { illegal: tally.illegal(), counts: tally.anomalies })
 }
 
-fn client_limited(evidence: &Evidence<'_>) -> Option<Reason> {
-    let (worker, busy) = evidence.busiest_worker()?;
-    let used = &evidence.measure.workers[worker as usize];
+fn client_limited(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    let (worker, busy) = facts.busiest_worker()?;
+    let used = &facts.measure.workers[worker as usize];
     let waited = used.waited.as_secs_f64() / used.wall.as_secs_f64();
     // What threads of servers worked is counted in ticks.
-    let ticked = evidence.resources.filter(|used| used.ticks() >= LEAST_TICKS);
+    let ticked = facts.resources.filter(|used| used.ticks() >= LEAST_TICKS);
     let servers = ticked.into_iter().flat_map(|used| &used.servers);
     let server = servers.filter_map(|server| server.busiest_thread).reduce(f64::max);
-    (evidence.threading == Threading::Networked).then_some(Reason::ClientLimited {
+    (facts.threading == Threading::Networked).then_some(Reason::ClientLimited {
         worker,
         busy,
         waited,
@@ -193,63 +193,63 @@ fn client_limited(evidence: &Evidence<'_>) -> Option<Reason> {
     })
 }
 
-fn client_stalled(evidence: &Evidence<'_>) -> Option<Reason> {
-    let PhaseMeasure { stalls, workers, .. } = evidence.measure;
+fn client_stalled(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    let PhaseMeasure { stalls, workers, .. } = facts.measure;
     let still = stalls.standstill(workers);
-    let (due, timed_out) = (evidence.due_in_gaps(), evidence.timed_out_by_itself());
-    let span = evidence.span() + stalls.suspended;
+    let (due, timed_out) = (facts.due_in_gaps(), facts.timed_out_by_itself());
+    let span = facts.span() + stalls.suspended;
     (!still.total.is_zero()).then_some(Reason::ClientStalled { still, span, due, timed_out })
 }
 
 /// Gathers the time outside the store; with closed arrivals only, because a client that waits for the next due time is
 /// outside the store, too.
-fn harness_share(evidence: &Evidence<'_>) -> Option<Reason> {
-    if evidence.threading != Threading::InProcess || evidence.open() {
+fn harness_share(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    if facts.threading != Threading::InProcess || facts.open() {
         return None;
     }
-    let workers = &evidence.measure.workers;
+    let workers = &facts.measure.workers;
     let total: f64 = workers.iter().map(|worker| worker.wall.as_secs_f64()).sum();
     let in_store: f64 = workers.iter().map(|worker| worker.in_store.as_secs_f64()).sum();
     (total > 0.0).then(|| Reason::HarnessShare { outside: 1.0 - in_store / total })
 }
 
-fn missed_schedule(evidence: &Evidence<'_>) -> Option<Reason> {
-    let PhaseMeasure { offered, offered_estimated: estimated, started, .. } = *evidence.measure;
-    let span = evidence.span();
-    let told = evidence.open() && !evidence.is_disturbed();
-    let own = if told { own_delays(evidence) } else { OwnDelays::default() };
+fn missed_schedule(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    let PhaseMeasure { offered, offered_estimated: estimated, started, .. } = *facts.measure;
+    let span = facts.span();
+    let told = facts.open() && !facts.is_disturbed();
+    let own = if told { own_delays(facts) } else { OwnDelays::default() };
     told.then_some(Reason::MissedSchedule { offered, estimated, started, span, own })
 }
 
 /// Gathers kvdyno's own delays, which are counted before the store is named as the cause.
-fn own_delays(evidence: &Evidence<'_>) -> OwnDelays {
-    let PhaseMeasure { stalls, workers, send_lag, .. } = evidence.measure;
+fn own_delays(facts: &PhaseFacts<'_>) -> OwnDelays {
+    let PhaseMeasure { stalls, workers, send_lag, .. } = facts.measure;
     let seconds: f64 = workers.iter().map(|worker| worker.wall.as_secs_f64()).sum();
     let waited: f64 = workers.iter().map(|worker| worker.waited.as_secs_f64()).sum();
-    let span = evidence.span().as_nanos() as f64;
+    let span = facts.span().as_nanos() as f64;
     let still = stalls.standstill(workers);
     // While it waited for a processor is in `waited`.
     let still = still.stopped() + still.throttled;
     let lags = send_lag.as_ref().map_or(0.0, |lag| lag.mean() * lag.len() as f64);
     let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
     // In process, threads that wait for each other's processor wait for the store.
-    let others = evidence.resources.and_then(|used| used.others).unwrap_or(0.0);
-    let in_process = evidence.threading == Threading::InProcess;
+    let others = facts.resources.and_then(|used| used.others).unwrap_or(0.0);
+    let in_process = facts.threading == Threading::InProcess;
     let other_load = Reason::OtherLoad { others }.holds();
     OwnDelays {
         waited: if in_process && !other_load { 0.0 } else { share(waited, seconds) },
         // Nor is a thread that works there anywhere else.
-        busy: evidence.busiest_worker().filter(|_| !in_process).map_or(0.0, |(_, busy)| busy),
+        busy: facts.busiest_worker().filter(|_| !in_process).map_or(0.0, |(_, busy)| busy),
         stood_still: share(still.as_nanos() as f64, span),
-        late: share(lags, span * f64::from(evidence.clients())),
+        late: share(lags, span * f64::from(facts.clients())),
         latest: send_lag.as_ref().map_or(0, Histogram::max),
     }
 }
 
-fn late_sends(evidence: &Evidence<'_>) -> Option<Reason> {
-    let lag_p99 = evidence.measure.send_lag.as_ref()?.value_at_quantile(0.99);
+fn late_sends(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    let lag_p99 = facts.measure.send_lag.as_ref()?.value_at_quantile(0.99);
     let mut response: Option<Histogram<u64>> = None;
-    let answered = evidence.measures().flat_map(|m| [&m.response, &m.missed_response]);
+    let answered = facts.measures().flat_map(|m| [&m.response, &m.missed_response]);
     for histogram in answered.flatten() {
         match &mut response {
             None => response = Some(histogram.clone()),
@@ -262,14 +262,13 @@ fn late_sends(evidence: &Evidence<'_>) -> Option<Reason> {
 
 /// Gathers records not found where the ledger expects one; without verification all that were not found, where the mix
 /// itself makes no misses. They are held against their sum with the records that gets found.
-fn unexpected_misses(evidence: &Evidence<'_>) -> Option<Reason> {
-    let PhaseMeasure { profile, figures, .. } = evidence.measure;
-    let (plan, beside_faults) = (evidence.plan, evidence.is_disturbed());
+fn unexpected_misses(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    let PhaseMeasure { profile, figures, .. } = facts.measure;
+    let (plan, beside_faults) = (facts.plan, facts.is_disturbed());
     if !plan.verify && !plan.groups.iter().all(expects_every_record) {
         return None;
     }
-    let Gets { hits, misses, unexpected } =
-        if beside_faults { beside(evidence) } else { all(evidence) };
+    let Gets { hits, misses, unexpected } = if beside_faults { beside(facts) } else { all(facts) };
     let missed = if plan.verify { unexpected } else { misses };
     let lenient =
         profile.capabilities.may_forget || profile.consistency.level == Consistency::Eventual;
@@ -281,7 +280,7 @@ fn unexpected_misses(evidence: &Evidence<'_>) -> Option<Reason> {
         expected: lenient.then_some(plan.expect_hits),
         beside_faults,
         restarted: restarted.join(", "),
-        after_end: evidence.after_end,
+        after_end: facts.after_end,
     })
 }
 
@@ -295,22 +294,22 @@ struct Gets {
     unexpected: u64,
 }
 
-fn all(evidence: &Evidence<'_>) -> Gets {
-    let series = evidence.measure.series.iter().filter(|(series, _)| series.kind.gets());
+fn all(facts: &PhaseFacts<'_>) -> Gets {
+    let series = facts.measure.series.iter().filter(|(series, _)| series.kind.gets());
     let sum = |gets: Gets, measure: &KindTotal| Gets {
         hits: gets.hits + measure.records.saturating_sub(measure.missed),
         misses: gets.misses + measure.missed,
         ..gets
     };
-    let unexpected = evidence.measure.tally.missed();
+    let unexpected = facts.measure.tally.missed();
     series.fold(Gets { unexpected, ..Gets::default() }, |gets, (_, measure)| sum(gets, measure))
 }
 
 /// Counts gets outside the windows of faults.
-fn beside(evidence: &Evidence<'_>) -> Gets {
-    let measure = evidence.measure;
+fn beside(facts: &PhaseFacts<'_>) -> Gets {
+    let measure = facts.measure;
     let undisturbed = |from: Nanos, width: Nanos| {
-        !evidence.outages.iter().any(|outage| from < outage.to && from + width > outage.from)
+        !facts.outages.iter().any(|outage| from < outage.to && from + width > outage.from)
     };
     let timed = measure.missed_at.iter().filter(|(at, _)| undisturbed(*at, SLOT));
     let mut gets = Gets { unexpected: timed.map(|(_, count)| count).sum(), ..Gets::default() };
@@ -329,16 +328,16 @@ fn expects_every_record(group: &GroupPlan) -> bool {
     group.ttl.is_none() && !group.mix.parts.iter().any(|&(kind, _)| removes_or_adds(kind))
 }
 
-fn too_few_samples(evidence: &Evidence<'_>) -> Option<Reason> {
+fn too_few_samples(facts: &PhaseFacts<'_>) -> Option<Reason> {
     let mut kinds = BTreeMap::<Kind, u64>::new();
-    for group in &evidence.plan.groups {
+    for group in &facts.plan.groups {
         for &(kind, parts) in &group.mix.parts {
             if parts > 0 {
                 kinds.entry(kind).or_default();
             }
         }
     }
-    for (series, measure) in &evidence.measure.series {
+    for (series, measure) in &facts.measure.series {
         *kinds.entry(series.kind).or_default() += samples(measure);
     }
     let (kind, samples) = kinds.into_iter().min_by_key(|&(_, samples)| samples)?;
@@ -353,46 +352,46 @@ fn samples(measure: &KindTotal) -> u64 {
     }
 }
 
-fn too_short(evidence: &Evidence<'_>) -> Option<Reason> {
-    Some(Reason::TooShort { span: evidence.span() })
+fn too_short(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    Some(Reason::TooShort { span: facts.span() })
 }
 
 /// Gathers the drift of the throughput; with closed arrivals only, because with open ones the schedule gives the
 /// throughput.
-fn drift(evidence: &Evidence<'_>) -> Option<Reason> {
-    if evidence.open() || evidence.is_disturbed() {
+fn drift(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    if facts.open() || facts.is_disturbed() {
         return None;
     }
-    let (first, second) = drift::halves_that_differ(&evidence.measure.timeline)?;
+    let (first, second) = drift::halves_that_differ(&facts.measure.timeline)?;
     (first > 0.0).then_some(Reason::Drift { first, second })
 }
 
 /// Gathers the trend of the throughput; with closed arrivals only, and not if it is already told as drift.
-fn never_settled(evidence: &Evidence<'_>) -> Option<Reason> {
-    if evidence.open() || drift(evidence).is_some_and(|reason| reason.holds()) {
+fn never_settled(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    if facts.open() || drift(facts).is_some_and(|reason| reason.holds()) {
         return None;
     }
-    let settling = Settling::of(&drift::whole_interval_rates(&evidence.measure.timeline))?;
+    let settling = Settling::of(&drift::whole_interval_rates(&facts.measure.timeline))?;
     Some(Reason::NeverSettled { trend: settling.trend })
 }
 
-fn littles_law(evidence: &Evidence<'_>) -> Option<Reason> {
-    let (in_flight, clients) = (evidence.in_flight(), evidence.clients());
+fn littles_law(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    let (in_flight, clients) = (facts.in_flight(), facts.clients());
     (clients > 0).then_some(Reason::LittlesLaw { in_flight, clients })
 }
 
 /// Gathers idle clients that nothing explains. Clients may be idle with open arrivals, in process, in a back-off after
 /// errors, when client threads are busy, when groups end at different times, and in a phase that is mostly start.
-fn idle_clients(evidence: &Evidence<'_>) -> Option<Reason> {
-    let (failed, completed) = evidence.failed_and_completed();
-    let (in_flight, clients) = (evidence.in_flight(), evidence.clients());
-    let busy = evidence.busiest_worker().map_or(0.0, |(_, busy)| busy);
+fn idle_clients(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    let (failed, completed) = facts.failed_and_completed();
+    let (in_flight, clients) = (facts.in_flight(), facts.clients());
+    let busy = facts.busiest_worker().map_or(0.0, |(_, busy)| busy);
     let limited =
         (Reason::ClientLimited { worker: 0, busy, waited: 0.0, server: None, agent: None }).holds();
-    let short = Reason::TooShort { span: evidence.span() }.holds();
-    let explained = evidence.open()
-        || evidence.threading == Threading::InProcess
-        || evidence.plan.groups.len() > 1
+    let short = Reason::TooShort { span: facts.span() }.holds();
+    let explained = facts.open()
+        || facts.threading == Threading::InProcess
+        || facts.plan.groups.len() > 1
         || failed as f64 > completed as f64 * BACK_OFF_EXPLAINS
         || limited
         || short;
@@ -401,9 +400,9 @@ fn idle_clients(evidence: &Evidence<'_>) -> Option<Reason> {
 
 /// Gathers the load by other programs; only where every process that serves is known, because else the server itself
 /// would be taken for another program. Under faults servers come and go, so none is gathered.
-fn other_load(evidence: &Evidence<'_>) -> Option<Reason> {
-    let used = evidence.resources.filter(|_| !evidence.is_disturbed())?;
-    let known = evidence.threading == Threading::InProcess || !used.servers.is_empty();
+fn other_load(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    let used = facts.resources.filter(|_| !facts.is_disturbed())?;
+    let known = facts.threading == Threading::InProcess || !used.servers.is_empty();
     used.others.filter(|_| known).map(|others| Reason::OtherLoad { others })
 }
 
@@ -411,17 +410,17 @@ fn other_load(evidence: &Evidence<'_>) -> Option<Reason> {
 /// serve. In process there is none, because threads that wait for each other's processor wait for the store. Nor is
 /// there any where the processes that serve are known and no other program took time, because threads of client and
 /// servers then waited for each other.
-fn waited_to_run(evidence: &Evidence<'_>) -> Option<Reason> {
-    if evidence.threading == Threading::InProcess || evidence.is_disturbed() {
+fn waited_to_run(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    if facts.threading == Threading::InProcess || facts.is_disturbed() {
         return None;
     }
     // What a quota of its own control group took is told as a standstill.
-    let throttled = evidence.measure.stalls.standstill(&evidence.measure.workers).throttled;
+    let throttled = facts.measure.stalls.standstill(&facts.measure.workers).throttled;
     let share = |part: Duration, whole: Duration| part.as_secs_f64() / whole.as_secs_f64();
-    let workers = evidence.measure.workers.iter().filter(|worker| !worker.wall.is_zero());
+    let workers = facts.measure.workers.iter().filter(|worker| !worker.wall.is_zero());
     let waited = |worker: &WorkerUse| share(worker.waited.saturating_sub(throttled), worker.wall);
     let clients = workers.map(waited).reduce(f64::max)?;
-    let used = evidence.resources.filter(|used| !used.servers.is_empty());
+    let used = facts.resources.filter(|used| !used.servers.is_empty());
     let others = used.and_then(|used| used.others);
     let servers = used.into_iter().flat_map(|used| &used.servers);
     let servers = servers.filter_map(|server| server.longest_wait).reduce(f64::max);
@@ -429,8 +428,8 @@ fn waited_to_run(evidence: &Evidence<'_>) -> Option<Reason> {
     (!of_their_own).then_some(Reason::WaitedToRun { clients, servers, others })
 }
 
-fn disturbed(evidence: &Evidence<'_>) -> Option<Reason> {
-    evidence.resources.map(|resources| Reason::Disturbed { steal: resources.steal })
+fn disturbed(facts: &PhaseFacts<'_>) -> Option<Reason> {
+    facts.resources.map(|resources| Reason::Disturbed { steal: resources.steal })
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub use condition::{
     Amount, Condition, ConditionError, ConditionFigure, Dimension, FIGURES, KnownFigure, Measured,
     Operations, Operator, Subject,
 };
-pub use judge::{Evidence, judge_phase};
+pub use judge::{PhaseFacts, judge_phase};
 pub use reason::{
     AgentFigure, Bounds, Cause, Least, OwnDelays, Reason, ReasonRecord, SampleUnit, Unit,
 };

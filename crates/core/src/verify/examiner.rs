@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::anomaly::{ANOMALIES_KEPT, Anomaly, AnomalyKind, Behind, Tally};
 use super::floors::Floors;
-use super::history::{Kept, Sample, Scribe};
+use super::history::{KeptRequest, SampledRecords, Scribe};
 use super::judgement::{self, Judgement, WriteEnd, WriteKind};
 use super::ledger::{Ledger, WriteTicket};
 use super::missing::{MissedAt, Missing};
@@ -49,7 +49,7 @@ pub struct Examination {
     /// True if misses are counted by their time, too: the phase has faults.
     pub time_misses: bool,
     /// Records whose history is kept, if any are.
-    pub(crate) sample: Option<Arc<Sample>>,
+    pub(crate) sample: Option<Arc<SampledRecords>>,
     /// Marks of records with wrong reads, if they are kept.
     pub(crate) suspects: Option<Arc<Suspects>>,
     /// Marks of records whose read was answered, if the phase asks for them.
@@ -147,7 +147,7 @@ impl Examiner {
     }
 
     /// Takes the requests about sampled records; from then on none are kept.
-    pub(crate) fn take_kept(&mut self) -> Vec<Kept> {
+    pub(crate) fn take_kept(&mut self) -> Vec<KeptRequest> {
         self.scribe.take().map_or_else(Vec::new, Scribe::into_kept)
     }
 

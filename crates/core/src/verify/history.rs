@@ -113,7 +113,7 @@ pub struct History {
 
 /// The sampled records of a phase, shared by its workers.
 #[derive(Debug)]
-pub(crate) struct Sample {
+pub(crate) struct SampledRecords {
     sampled: Sampled,
     records: Vec<SampledRecord>,
 }
@@ -128,9 +128,9 @@ struct SampledRecord {
     cut: AtomicU64,
 }
 
-impl Sample {
+impl SampledRecords {
     /// Creates the sample of records 0..`records`, as `ledger` knows them before the phase begins.
-    pub fn new(records: u64, ledger: &Ledger) -> Sample {
+    pub fn new(records: u64, ledger: &Ledger) -> SampledRecords {
         let sampled = Sampled::of(records);
         let records = (0..sampled.count()).map(|i| {
             let state = ledger.state(sampled.record(i));
@@ -141,11 +141,11 @@ impl Sample {
                 cut: AtomicU64::new(Nanos::MAX),
             }
         });
-        Sample { sampled, records: records.collect() }
+        SampledRecords { sampled, records: records.collect() }
     }
 
     /// Brings together what the workers kept since `from`.
-    pub fn history(&self, from: Nanos, kept: Vec<Vec<Kept>>) -> History {
+    pub fn history(&self, from: Nanos, kept: Vec<Vec<KeptRequest>>) -> History {
         let mut calls: Vec<Vec<Call>> = vec![Vec::new(); self.records.len()];
         for kept in kept.into_iter().flatten() {
             calls[kept.number].extend(kept.into_call());
@@ -168,7 +168,7 @@ impl Sample {
 
 /// A request in a worker's keeping.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct KeptRequest {
     number: usize,
     begun: Nanos,
     state: State,
@@ -183,7 +183,7 @@ enum State {
     Over(Call),
 }
 
-impl Kept {
+impl KeptRequest {
     /// Converts it to a call of the history. A write without an answer is indeterminate: it may yet
     /// take effect. A read without one gives none.
     fn into_call(self) -> Option<Call> {
@@ -207,16 +207,16 @@ pub(crate) struct Noted(u32);
 /// One worker's part of the history.
 #[derive(Debug)]
 pub(crate) struct Scribe {
-    sample: Arc<Sample>,
-    kept: Vec<Kept>,
+    sample: Arc<SampledRecords>,
+    kept: Vec<KeptRequest>,
 }
 
 impl Scribe {
-    pub fn new(sample: Arc<Sample>) -> Scribe {
+    pub fn new(sample: Arc<SampledRecords>) -> Scribe {
         Scribe { sample, kept: Vec::new() }
     }
 
-    pub fn into_kept(self) -> Vec<Kept> {
+    pub fn into_kept(self) -> Vec<KeptRequest> {
         self.kept
     }
 
@@ -242,7 +242,7 @@ impl Scribe {
             record.cut.fetch_min(begun, Ordering::Relaxed);
             return None;
         }
-        self.kept.push(Kept { number, begun, state });
+        self.kept.push(KeptRequest { number, begun, state });
         Some(Noted(self.kept.len() as u32 - 1))
     }
 
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn what_workers_keep_comes_together_by_begin_with_its_outcome() {
-        let sample = Arc::new(Sample::new(100, &ledger()));
+        let sample = Arc::new(SampledRecords::new(100, &ledger()));
         let mut scribes = [Scribe::new(Arc::clone(&sample)), Scribe::new(Arc::clone(&sample))];
         assert!(scribes[0].begin_read(1).is_none(), "record 1 of 100 is not in the sample");
         let write = scribes[0].begin_write(6, 1).unwrap();
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_full_history_tells_when_it_was_cut() {
-        let sample = Arc::new(Sample::new(16, &ledger()));
+        let sample = Arc::new(SampledRecords::new(16, &ledger()));
         let mut scribe = Scribe::new(Arc::clone(&sample));
         let kept = (0..OPERATIONS_KEPT + 5).filter(|_| scribe.begin_read(3).is_some()).count();
         assert_eq!(kept, OPERATIONS_KEPT as usize);
@@ -351,7 +351,7 @@ mod tests {
         ledger.end_write(0, write, WriteEnd::Acknowledged, 1);
         let doubt = ledger.begin_write(6, WriteKind::Put);
         ledger.end_write(6, doubt, WriteEnd::Indeterminate, 1);
-        let history = Sample::new(100, &ledger).history(0, Vec::new());
+        let history = SampledRecords::new(100, &ledger).history(0, Vec::new());
         assert!(history.records[0].settled && !history.records[1].settled);
         assert_eq!((history.records[0].first_version, history.records[1].first_version), (2, 2));
     }

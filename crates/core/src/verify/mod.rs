@@ -21,10 +21,10 @@ pub use anomaly::{
 pub use examiner::{AnsweredRead, Examination, Examiner, Findings, ReadTickets, WriteSlots};
 pub use floors::{Ack, Acks, FloorRules, FloorRuns, Floors, ForeignReads, JudgedReads};
 pub use history::{Call, CallKind, Content, History, RecordHistory};
-pub(crate) use history::{Kept, Sample};
+pub(crate) use history::{KeptRequest, SampledRecords};
 pub use judgement::{Expiry, Judgement, Presence, Read, SlotState, WriteEnd, WriteKind};
 pub use ledger::{Initial, Ledger, LedgerConfig, LedgerError, ReadTicket, TakenOver, WriteTicket};
 pub(crate) use missing::MissedAt;
 pub use sightings::Sightings;
 pub use stamp::{Expected, SMALLEST, WriterRun};
-pub(crate) use suspects::{Finding, Suspects};
+pub(crate) use suspects::{Suspects, WordFinding};

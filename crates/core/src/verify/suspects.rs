@@ -22,16 +22,16 @@ const OUTLIVED: u64 = 7;
 
 /// Fault of a ledger word, and how many reads in a row have found it. Zero: none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Finding(u64);
+pub(crate) struct WordFinding(u64);
 
-impl Finding {
+impl WordFinding {
     /// Returns what was found, without how often.
     fn what(self) -> u64 {
         self.0 >> READS_BITS
     }
 
     /// Returns true if both are the same fault.
-    pub(crate) fn is_same(self, other: Finding) -> bool {
+    pub(crate) fn is_same(self, other: WordFinding) -> bool {
         self.what() == other.what()
     }
 
@@ -103,7 +103,7 @@ impl Suspects {
     }
 
     /// Converts an anomaly to a finding of one read.
-    pub(crate) fn finding(&self, anomaly: &Anomaly) -> Finding {
+    pub(crate) fn finding(&self, anomaly: &Anomaly) -> WordFinding {
         let Anomaly { kind, field, seen, floor, .. } = *anomaly;
         let outlived =
             self.expires && kind == AnomalyKind::Stale && seen.is_some_and(|seen| seen >= floor);
@@ -114,7 +114,7 @@ impl Suspects {
             None if kind == AnomalyKind::Corrupt => u64::from(field) << SEEN_AT,
             None => 0,
         };
-        Finding(shown | kind_bits << READS_BITS | 1)
+        WordFinding(shown | kind_bits << READS_BITS | 1)
     }
 
     /// Notes a wrong read.
@@ -122,7 +122,7 @@ impl Suspects {
         let Some(slot) = self.slot(anomaly.record, anomaly.field) else { return };
         let finding = self.finding(anomaly);
         let counted = |before: u64| {
-            let before = Finding(before);
+            let before = WordFinding(before);
             let again = before.is_same(finding) && before.reads() < MOST_READS;
             Some(match before.is_same(finding) {
                 true => before.0 + u64::from(again),
@@ -135,9 +135,9 @@ impl Suspects {
     }
 
     /// Returns what was found wrong with a ledger word last.
-    pub(crate) fn found(&self, slot: u64) -> Option<Finding> {
+    pub(crate) fn found(&self, slot: u64) -> Option<WordFinding> {
         let word = self.found.word(slot).load(Ordering::Relaxed);
-        (word != 0).then_some(Finding(word))
+        (word != 0).then_some(WordFinding(word))
     }
 }
 
@@ -230,6 +230,6 @@ mod tests {
                 scope.spawn(find);
             });
         });
-        assert_eq!(suspects.found(2).map(Finding::reads), Some(20_000));
+        assert_eq!(suspects.found(2).map(WordFinding::reads), Some(20_000));
     }
 }

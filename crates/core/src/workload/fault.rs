@@ -20,6 +20,6 @@ pub use kind::{
     ADD, Ability, COMPACT, DISK_FULL, FaultKind, Harm, KILL, LOSSY, Needs, NodeFault, PARTITION,
     PAUSE, POWER, ProcessOutcome, REMOVE, RESTART, REWRITE, SLOW, STOP,
 };
-pub use plan::{Condition, FaultPlan};
+pub use plan::{FaultCondition, FaultPlan};
 pub use slowness::Slowness;
 pub use values::{FaultField, FaultValues, FieldForm, FieldValue, InvalidFault};

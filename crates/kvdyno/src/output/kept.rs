@@ -6,7 +6,7 @@ use kvdyno_report::events::stream::Subscriber;
 use kvdyno_report::folder::{FolderError, ResultFolder};
 
 /// Subscriber that keeps events in the folder of a result.
-pub struct Kept {
+pub struct FolderSubscriber {
     /// The folder.
     pub folder: ResultFolder,
     /// First error of the folder, if there was one.
@@ -15,14 +15,14 @@ pub struct Kept {
     pub is_saved: bool,
 }
 
-impl Kept {
+impl FolderSubscriber {
     /// Keeps events in `folder`.
-    pub fn new(folder: ResultFolder) -> Kept {
-        Kept { folder, trouble: FolderTrouble::default(), is_saved: true }
+    pub fn new(folder: ResultFolder) -> FolderSubscriber {
+        FolderSubscriber { folder, trouble: FolderTrouble::default(), is_saved: true }
     }
 }
 
-impl Subscriber for Kept {
+impl Subscriber for FolderSubscriber {
     fn on_event(&mut self, event: &Event) {
         let kept = self.folder.keep(event);
         if matches!(event, Event::RunEnded { .. }) {

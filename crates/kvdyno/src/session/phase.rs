@@ -9,7 +9,7 @@ use kvdyno_core::measure::{
     Limit, PhaseMeasure, ResourceSummary, Sample, Sampler, StopReason, Stretch, now,
 };
 use kvdyno_core::store::{ErrorClass, Threading, Work};
-use kvdyno_core::verdict::{Evidence, Reason, judge_phase};
+use kvdyno_core::verdict::{PhaseFacts, Reason, judge_phase};
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_core::workload::fault::POWER;
 use kvdyno_report::account::outages;
@@ -306,7 +306,7 @@ impl Session<'_> {
         steered: &[SteeredResult],
     ) {
         let added = usize::from(phase.index) >= self.options.plan.phases.len() && !self.probing;
-        let evidence = Evidence {
+        let evidence = PhaseFacts {
             plan: phase,
             measure,
             threading: self.store.threading(),

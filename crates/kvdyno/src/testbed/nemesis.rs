@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::measure::{Nanos, now};
 use kvdyno_core::workload::fault::{
-    ADD, ActionFailure, Condition, FaultPlan, Harm, NodeAction, NodeFault, NodeSelector,
+    ADD, ActionFailure, FaultCondition, FaultPlan, Harm, NodeAction, NodeFault, NodeSelector,
     ProcessOutcome,
 };
 use kvdyno_core::workload::{PhasePlan, Random};
@@ -35,8 +35,8 @@ use crate::steering::WaitingOrder;
 pub use disturbance::{Disturbance, Disturbed, Surroundings};
 use done::{cut_result, failed};
 use first_fault::First;
+use looking_back::InsertStretch;
 pub use looking_back::LookBack;
-use looking_back::Stretch;
 pub use manual_action::ManualAction;
 
 /// Longest time between two looks at a phase in which nothing is due.
@@ -125,7 +125,7 @@ impl Nemesis {
             recovery: RecoveryWait::default(),
             put_off: BTreeSet::new(),
             manual: Vec::new(),
-            stretch: around.look_back.cloned().map(Stretch::new),
+            stretch: around.look_back.cloned().map(InsertStretch::new),
             is_over: Arc::clone(&is_over),
         };
         let thread = std::thread::spawn(move || executor.work(&messages));
@@ -167,7 +167,7 @@ struct FaultExecutor {
     /// Manual actions, in order.
     manual: Vec<SteeredResult>,
     /// Inserts that power cuts meet, if they are looked for after each cut.
-    stretch: Option<Stretch>,
+    stretch: Option<InsertStretch>,
     /// True once the phase is over: nothing more is begun.
     is_over: Arc<AtomicBool>,
 }
@@ -209,15 +209,15 @@ impl FaultExecutor {
             self.note_share(newcomer);
         }
         mark_dark(&mut self.done);
-        let absent = self.stretch.map_or_else(Vec::new, Stretch::absent);
+        let absent = self.stretch.map_or_else(Vec::new, InsertStretch::absent);
         NemesisActions { done: self.done, manual: self.manual, absent }
     }
 
     /// Schedules the faults whose condition holds now.
     fn on_news(&mut self, news: News) {
         let holds = |number: &usize| match self.faults[*number].when {
-            Some(Condition::Acked(count)) => news.acked >= count,
-            Some(Condition::Rate) => news.at_rate,
+            Some(FaultCondition::Acked(count)) => news.acked >= count,
+            Some(FaultCondition::Rate) => news.at_rate,
             None => true,
         };
         let (due, waiting) = self.waiting.iter().copied().partition(holds);

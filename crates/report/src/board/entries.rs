@@ -27,14 +27,14 @@ const NAMES_ONLY: [&str; 3] = ["name", "seed", "threads"];
 
 /// A figure and its 95 % confidence interval, as far as the run itself gives one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Figure {
+pub(crate) struct BoardFigure {
     pub value: f64,
     pub interval: Option<(f64, f64)>,
 }
 
 /// A measured phase of a store.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct BoardEntry {
     /// Number of its store's run in the result.
     pub number: usize,
     pub suite: String,
@@ -61,11 +61,11 @@ pub(super) struct Entry {
     pub verdict: Standing,
     /// Names of the reasons for the verdict.
     pub reasons: String,
-    pub rate: Option<Figure>,
+    pub rate: Option<BoardFigure>,
     /// True if latencies are lower bounds: some operations were due and never started.
     pub is_at_least: bool,
     pub p50: Option<f64>,
-    pub p99: Option<Figure>,
+    pub p99: Option<BoardFigure>,
     pub p99_9: Option<f64>,
     /// Currency, and cost of a million operations.
     pub cost: Option<(String, f64)>,
@@ -118,7 +118,7 @@ impl Standing {
 }
 
 /// A result with the file in which it was found.
-pub(super) struct Found {
+pub(super) struct FoundResult {
     pub path: PathBuf,
     pub result: RunResult,
     /// Name of its report, without extension.
@@ -168,22 +168,22 @@ fn is_json(path: &Path) -> bool {
         && path.file_name().is_some_and(|name| name != crate::result::TRIALS_FILE)
 }
 
-impl Found {
+impl FoundResult {
     /// Reads the result of a file.
-    pub fn read(path: &Path) -> Result<Found, String> {
+    pub fn read(path: &Path) -> Result<FoundResult, String> {
         let result = RunResult::load(path).map_err(|error| error.to_string())?;
-        Ok(Found::new(path.to_owned(), result))
+        Ok(FoundResult::new(path.to_owned(), result))
     }
 
     /// Names the report of a result that is in this file.
-    pub fn new(path: PathBuf, result: RunResult) -> Found {
+    pub fn new(path: PathBuf, result: RunResult) -> FoundResult {
         // The same result in two places gets the same name, whichever compiler built the program that reads it.
         let runs = result.runs.iter().map(|run| (&run.store.url, &run.ended)).collect::<Vec<_>>();
         let identity = format!("{:?}", (&result.started, &result.command, result.seed, runs));
         let hash = fnv_1a(identity.bytes());
         let day: String = result.started.chars().take(10).filter(char::is_ascii_digit).collect();
         let report = format!("{day}-{hash:016x}");
-        Found { path, result, report }
+        FoundResult { path, result, report }
     }
 
     fn folder(&self) -> &Path {
@@ -210,7 +210,7 @@ impl Found {
     }
 
     /// Returns an entry for each measured phase.
-    pub fn entries(&self) -> Result<Vec<Entry>, HistogramError> {
+    pub fn entries(&self) -> Result<Vec<BoardEntry>, HistogramError> {
         let result = &self.result;
         let folder = self.folder();
         let has_intervals = is_whole(&self.path) && folder.join(INTERVALS_FILE).is_file();
@@ -225,16 +225,16 @@ impl Found {
             });
             for phase in measured {
                 let errors = errors(&samples, number, phase);
-                entries.push(Entry { number, ..self.entry(run, phase, errors)? });
+                entries.push(BoardEntry { number, ..self.entry(run, phase, errors)? });
             }
             let is_shown = |search: &&CapacityResult| {
                 let [met, _] = crate::evidence::of_search(run, search);
                 met.status() == EvidenceStatus::Confirmed
             };
             for search in run.capacity.iter().filter(is_shown) {
-                let rate = search.carried.map(|value| Figure { value, interval: None });
+                let rate = search.carried.map(|value| BoardFigure { value, interval: None });
                 let phase = format!("{} ({})", search.phase, search.conditions);
-                entries.push(Entry {
+                entries.push(BoardEntry {
                     phase,
                     rate,
                     cost: cost(result, search.carried),
@@ -250,7 +250,7 @@ impl Found {
         run: &StoreRun,
         phase: &PhaseResult,
         [of_rate, of_p99]: [Option<f64>; 2],
-    ) -> Result<Entry, HistogramError> {
+    ) -> Result<BoardEntry, HistogramError> {
         let row = main_row(phase)?;
         let figure = |value: Option<f64>, error: Option<f64>| {
             let value = value.filter(|value| *value > 0.0)?;
@@ -258,10 +258,10 @@ impl Found {
                 let factor = (OF_95_PERCENT * error).exp();
                 (value / factor, value * factor)
             });
-            Some(Figure { value, interval })
+            Some(BoardFigure { value, interval })
         };
         let (steers, latency) = (phase.open(), row.latency.carried());
-        Ok(Entry {
+        Ok(BoardEntry {
             phase: phase.name.clone(),
             is_open: steers,
             rate: figure(row.rate, of_rate),
@@ -275,7 +275,7 @@ impl Found {
     }
 
     /// Fills in all that does not depend on the phase.
-    fn blank(&self, run: &StoreRun) -> Entry {
+    fn blank(&self, run: &StoreRun) -> BoardEntry {
         let result = &self.result;
         let (durability, consistency) = promises(run);
         let host = &result.host;
@@ -288,7 +288,7 @@ impl Found {
             .map(|reason| reason.name.as_str())
             .collect();
         names.dedup();
-        Entry {
+        BoardEntry {
             number: 0,
             suite: result.suite.name.clone(),
             phase: String::new(),
@@ -346,7 +346,7 @@ impl Class {
 
 /// Gives each of `entries` (oldest first) without evidence of its own the newest result of the same store, version, setup
 /// and promise that has some. A refutation takes precedence over results that show the contrary.
-pub(super) fn share(entries: &mut [Entry]) {
+pub(super) fn share(entries: &mut [BoardEntry]) {
     let mut best: BTreeMap<_, (bool, ShownElsewhere)> = BTreeMap::new();
     for entry in entries.iter() {
         let Some(CutEvidence { is_against, figures }) = &entry.evidence else { continue };
@@ -365,8 +365,8 @@ pub(super) fn share(entries: &mut [Entry]) {
 }
 
 /// Returns store, version, setup and promise, which must be the same.
-fn key(entry: &Entry) -> [String; 4] {
-    let Entry { store, version, setup, class, .. } = entry;
+fn key(entry: &BoardEntry) -> [String; 4] {
+    let BoardEntry { store, version, setup, class, .. } = entry;
     [store.clone(), version.clone(), setup.clone(), class.durability.clone()]
 }
 

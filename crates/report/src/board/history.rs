@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::entries::{Class, Entry, Figure, Standing};
+use super::entries::{BoardEntry, BoardFigure, Class, Standing};
 use super::steps::Steps;
 use kvdyno_core::ground::numbers::{approximate_count, duration_text};
 
@@ -18,8 +18,8 @@ pub(super) struct Kin {
 }
 
 impl Kin {
-    pub fn of(entry: &Entry) -> Kin {
-        let Entry { suite, phase, setup, machine, class, .. } = entry.clone();
+    pub fn of(entry: &BoardEntry) -> Kin {
+        let BoardEntry { suite, phase, setup, machine, class, .. } = entry.clone();
         Kin { suite, phase, setup, machine, class }
     }
 }
@@ -58,11 +58,11 @@ pub(super) struct StepDescription {
 }
 
 impl Drawn {
-    fn of(self, entry: &Entry) -> Option<Figure> {
+    fn of(self, entry: &BoardEntry) -> Option<BoardFigure> {
         match self {
             Drawn::Rate => entry.rate,
             // Latencies are in µs, as in all charts.
-            Drawn::P99 => entry.p99.map(|figure| Figure {
+            Drawn::P99 => entry.p99.map(|figure| BoardFigure {
                 value: figure.value / 1e3,
                 interval: figure.interval.map(|(low, high)| (low / 1e3, high / 1e3)),
             }),
@@ -79,11 +79,11 @@ impl Drawn {
 
 /// Draws the chart of a figure over a history, and finds its steps.
 pub(super) fn chart(
-    entries: &[&Entry],
+    entries: &[&BoardEntry],
     drawn: Drawn,
     steps: &Steps,
 ) -> (HistoryChart, Vec<StepDescription>) {
-    let figures: Vec<Option<Figure>> = entries.iter().map(|entry| drawn.of(entry)).collect();
+    let figures: Vec<Option<BoardFigure>> = entries.iter().map(|entry| drawn.of(entry)).collect();
     let valid: Vec<bool> = entries.iter().map(|entry| entry.verdict == Standing::Valid).collect();
     // Results that may be distorted are shown, but prove nothing.
     let judged: Vec<(usize, f64)> = figures
@@ -122,7 +122,7 @@ pub(super) fn chart(
     let descriptions: Vec<StepDescription> = descriptions.collect();
     let rounded = |value: f64| format!("{value:.4e}").parse().unwrap_or(value);
     let interval = |at: fn((f64, f64)) -> f64| {
-        let bound = |figure: &Option<Figure>| figure.as_ref()?.interval.map(at).map(rounded);
+        let bound = |figure: &Option<BoardFigure>| figure.as_ref()?.interval.map(at).map(rounded);
         figures.iter().map(bound).collect()
     };
     let (title, axis) = match drawn {
@@ -144,13 +144,13 @@ pub(super) fn chart(
 }
 
 /// Names a result so that it differs from its neighbours.
-fn name(entry: &Entry) -> String {
-    let Entry { version, kvdyno, .. } = entry;
+fn name(entry: &BoardEntry) -> String {
+    let BoardEntry { version, kvdyno, .. } = entry;
     let of = if version.is_empty() { String::new() } else { format!(" version {version},") };
     format!("{},{of} kvdyno {kvdyno}", day(entry))
 }
 
 /// Returns the day of an entry.
-pub(super) fn day(entry: &Entry) -> String {
+pub(super) fn day(entry: &BoardEntry) -> String {
     entry.when.chars().take(10).collect()
 }

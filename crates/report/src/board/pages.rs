@@ -4,7 +4,7 @@ mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::entries::{Class, Entry, Figure, Standing};
+use super::entries::{BoardEntry, BoardFigure, Class, Standing};
 use super::evidence::ShownElsewhere;
 use super::history::{Drawn, HistoryChart, Kin, StepDescription, chart, day};
 use super::steps::Steps;
@@ -79,26 +79,27 @@ pub(super) struct ListedStep {
 impl IndexPage {
     pub fn new(
         board: &Board,
-        of_suite: &BTreeMap<&str, Vec<&Entry>>,
-        of_store: &BTreeMap<&str, Vec<&Entry>>,
+        of_suite: &BTreeMap<&str, Vec<&BoardEntry>>,
+        of_store: &BTreeMap<&str, Vec<&BoardEntry>>,
         mut steps: Vec<ListedStep>,
     ) -> IndexPage {
-        let listed = |name: &str, file: String, entries: &[&Entry], other: fn(&Entry) -> &str| {
-            let has: BTreeSet<&str> = entries.iter().map(|entry| other(entry)).collect();
-            let results: BTreeSet<&str> =
-                entries.iter().map(|entry| entry.report.as_str()).collect();
-            let mut named: Vec<&str> = has.iter().copied().take(12).collect();
-            if has.len() > named.len() {
-                named.push("…");
-            }
-            Listed {
-                name: name.to_owned(),
-                file,
-                has: named.join(", "),
-                results: results.len(),
-                latest: entries.last().map_or(String::new(), |entry| day(entry)),
-            }
-        };
+        let listed =
+            |name: &str, file: String, entries: &[&BoardEntry], other: fn(&BoardEntry) -> &str| {
+                let has: BTreeSet<&str> = entries.iter().map(|entry| other(entry)).collect();
+                let results: BTreeSet<&str> =
+                    entries.iter().map(|entry| entry.report.as_str()).collect();
+                let mut named: Vec<&str> = has.iter().copied().take(12).collect();
+                if has.len() > named.len() {
+                    named.push("…");
+                }
+                Listed {
+                    name: name.to_owned(),
+                    file,
+                    has: named.join(", "),
+                    results: results.len(),
+                    latest: entries.last().map_or(String::new(), |entry| day(entry)),
+                }
+            };
         let suites = of_suite
             .iter()
             .map(|(name, entries)| listed(name, suite_file(name), entries, |entry| &entry.store));
@@ -170,8 +171,8 @@ struct Row {
 }
 
 impl SuitePage {
-    pub fn new(name: &str, entries: &[&Entry]) -> SuitePage {
-        let mut classes: BTreeMap<&Class, BTreeMap<&str, Vec<&Entry>>> = BTreeMap::new();
+    pub fn new(name: &str, entries: &[&BoardEntry]) -> SuitePage {
+        let mut classes: BTreeMap<&Class, BTreeMap<&str, Vec<&BoardEntry>>> = BTreeMap::new();
         for entry in entries {
             let phases = classes.entry(&entry.class).or_default();
             phases.entry(&entry.phase).or_default().push(entry);
@@ -198,17 +199,17 @@ impl SuitePage {
     }
 }
 
-fn table(phase: &str, entries: &[&Entry]) -> Table {
+fn table(phase: &str, entries: &[&BoardEntry]) -> Table {
     // The newest result of each, and of each verdict, so that none hides another.
-    let mut newest: BTreeMap<_, (&Entry, usize)> = BTreeMap::new();
+    let mut newest: BTreeMap<_, (&BoardEntry, usize)> = BTreeMap::new();
     for entry in entries {
         let key = (&entry.store, &entry.setup, &entry.version, &entry.machine, entry.verdict);
         let known = newest.entry(key).or_insert((entry, 0));
         *known = (entry, known.1 + 1);
     }
     let is_open = entries.iter().any(|entry| entry.is_open);
-    let mut all: Vec<(&Entry, usize)> = newest.into_values().collect();
-    let figure = |entry: &Entry| match is_open {
+    let mut all: Vec<(&BoardEntry, usize)> = newest.into_values().collect();
+    let figure = |entry: &BoardEntry| match is_open {
         true => entry.p99.map_or(f64::INFINITY, |figure| figure.value),
         false => -entry.rate.map_or(0.0, |figure| figure.value),
     };
@@ -222,15 +223,16 @@ fn table(phase: &str, entries: &[&Entry]) -> Table {
     Table { phase: phase.to_owned(), is_open, rows: rows.collect() }
 }
 
-fn row(entry: &Entry, place: Option<usize>, results: usize) -> Row {
-    let bounded = |figure: Option<Figure>| {
+fn row(entry: &BoardEntry, place: Option<usize>, results: usize) -> Row {
+    let bounded = |figure: Option<BoardFigure>| {
         let mut cell = cell(figure, duration_text);
         if entry.is_at_least && figure.is_some() {
             cell.text.insert_str(0, "≥ ");
         }
         cell
     };
-    let latency = |value: Option<f64>| bounded(value.map(|value| Figure { value, interval: None }));
+    let latency =
+        |value: Option<f64>| bounded(value.map(|value| BoardFigure { value, interval: None }));
     let cost = entry.cost.as_ref().map(|(currency, cost)| Cell {
         text: format!("{} {currency}", significant(*cost)),
         value: cost.to_string(),
@@ -263,8 +265,8 @@ fn row(entry: &Entry, place: Option<usize>, results: usize) -> Row {
     }
 }
 
-fn cell(figure: Option<Figure>, shown: fn(f64) -> String) -> Cell {
-    let Some(Figure { value, interval }) = figure else {
+fn cell(figure: Option<BoardFigure>, shown: fn(f64) -> String) -> Cell {
+    let Some(BoardFigure { value, interval }) = figure else {
         return Cell { text: "–".to_owned(), value: String::new() };
     };
     let text = match interval {
@@ -294,8 +296,8 @@ struct HistoryCard {
 }
 
 impl StorePage {
-    pub fn new(name: &str, entries: &[&Entry], steps: &Steps) -> StorePage {
-        let mut kin: BTreeMap<Kin, Vec<&Entry>> = BTreeMap::new();
+    pub fn new(name: &str, entries: &[&BoardEntry], steps: &Steps) -> StorePage {
+        let mut kin: BTreeMap<Kin, Vec<&BoardEntry>> = BTreeMap::new();
         for entry in entries {
             kin.entry(Kin::of(entry)).or_default().push(entry);
         }

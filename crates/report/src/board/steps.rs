@@ -32,7 +32,7 @@ const MOST_FREEDOM: usize = 2 * WINDOW;
 
 /// A lasting change.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Step {
+pub(super) struct LevelStep {
     /// Index of the first result that has it.
     pub at: usize,
     /// Change from before to after, as a share: −0.1 is a tenth less.
@@ -53,7 +53,7 @@ impl Steps {
     }
 
     /// Returns the steps of a history, in order; none if a value is not a positive number.
-    pub fn of(&self, values: &[f64]) -> Vec<Step> {
+    pub fn of(&self, values: &[f64]) -> Vec<LevelStep> {
         if values.iter().any(|value| !value.is_finite() || *value <= 0.0) {
             return Vec::new();
         }
@@ -76,7 +76,7 @@ impl Steps {
     }
 
     /// Looks for steps among the results from `from` to before `to`.
-    fn within(&self, sums: &Sums, from: usize, to: usize, found: &mut Vec<Step>) {
+    fn within(&self, sums: &Sums, from: usize, to: usize, found: &mut Vec<LevelStep>) {
         let Some(step) = self.clearest(sums, from, to) else { return };
         self.within(sums, from, step.at, found);
         found.push(step);
@@ -84,12 +84,12 @@ impl Steps {
     }
 
     /// Finds the clearest step among them.
-    fn clearest(&self, sums: &Sums, from: usize, to: usize) -> Option<Step> {
+    fn clearest(&self, sums: &Sums, from: usize, to: usize) -> Option<LevelStep> {
         let sure = places(from, to).filter_map(|at| {
             let before = sums.side(from.max(at.saturating_sub(WINDOW)), at);
             let after = sums.side(at, to.min(at + WINDOW));
             let change = (after.mean - before.mean).exp() - 1.0;
-            Some((Step { at, change }, self.clearness(&before, &after)?))
+            Some((LevelStep { at, change }, self.clearness(&before, &after)?))
         });
         sure.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(step, _)| step)
     }

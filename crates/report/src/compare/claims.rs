@@ -1,7 +1,7 @@
 //! Judges a suite's claims about two deployments of a store: each is about a change, and holds if the whole interval of
 //! the measured change does.
 
-use kvdyno_core::evidence::{Evidence, Reason};
+use kvdyno_core::evidence::{Evidence, OpenReason};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::verdict::{Amount, Claim, ClaimStatus, Condition};
 
@@ -95,7 +95,7 @@ fn judge_condition(
         .as_ref()
         .and_then(|(difference, _)| difference.holds(condition.operator, condition.bound));
     let is_invalid = measured.as_ref().is_some_and(|(_, is_invalid)| *is_invalid);
-    let doubts: &[Reason] = if is_invalid { &[Reason::MachineFailed] } else { &[] };
+    let doubts: &[OpenReason] = if is_invalid { &[OpenReason::MachineFailed] } else { &[] };
     let status = Evidence::of_condition(phase, holds, 1, doubts).status();
     ConditionResult {
         condition: condition.to_string(),

@@ -19,7 +19,7 @@ use super::gates::{
 
 /// All findings of `kvdyno compare`.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Report {
+pub struct ComparisonReport {
     /// Comparison of each pair of sides.
     pub comparisons: Vec<Comparison>,
     /// Outcomes of requirements, by pair and phase.
@@ -28,7 +28,7 @@ pub struct Report {
     pub gates: Vec<GateResult>,
 }
 
-impl Report {
+impl ComparisonReport {
     /// Returns true if some gate has failed.
     #[must_use]
     pub fn failed(&self) -> bool {
@@ -103,7 +103,7 @@ fn table(comparison: &Comparison, label: &str, row: &RowComparison) -> Block {
 
 /// Builds what a comparison found: each pair, how intervals are to be read, requirements and gates. `before`: groups that
 /// stand in the document before the pairs.
-pub(crate) fn document(report: &Report, before: Vec<String>) -> Document {
+pub(crate) fn document(report: &ComparisonReport, before: Vec<String>) -> Document {
     let pairs = report.comparisons.iter().enumerate().map(|(at, comparison)| {
         let phases = comparison
             .phases
@@ -142,14 +142,14 @@ fn verdict_of_gate(gate: &GateResult) -> (&'static str, String) {
 
 /// Formats the report for the terminal.
 #[must_use]
-pub fn terminal(report: &Report, style: Style) -> String {
+pub fn terminal(report: &ComparisonReport, style: Style) -> String {
     let text = terminal::write(&document(report, Vec::new()), style);
     text.trim_end().to_owned()
 }
 
 /// For a comment on a pull request: gates and requirements come first.
 #[must_use]
-pub fn markdown(report: &Report) -> String {
+pub fn markdown(report: &ComparisonReport) -> String {
     let mut document = document(report, Vec::new());
     document.sections.sort_by_key(|section| section.id != "gates");
     markdown::write(&document)
@@ -158,7 +158,7 @@ pub fn markdown(report: &Report) -> String {
 /// Formats the report for a CI server: a suite for each pair, with a case for whether the measurement may be believed and
 /// one for each gate. A gate that is too noisy to tell is skipped.
 #[must_use]
-pub fn junit(report: &Report) -> String {
+pub fn junit(report: &ComparisonReport) -> String {
     let mut suites = Vec::new();
     for comparison in &report.comparisons {
         let sides = format!("{} against {}", comparison.second, comparison.first);
@@ -181,7 +181,7 @@ pub fn junit(report: &Report) -> String {
             let ending = CaseOutcome::of(outcome, reasons(claim));
             cases.push(Case::new("claims", &claim.says, ending));
         }
-        let alone = Report {
+        let alone = ComparisonReport {
             comparisons: vec![comparison.clone()],
             needs: report.needs.clone(),
             gates: Vec::new(),

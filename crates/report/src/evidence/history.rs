@@ -13,7 +13,7 @@ use crate::result::{CutResult, EndCause, FaultResult, PhaseResult, StoreRun, Tes
 const OBSERVER: &str = "observer";
 
 /// View of a run by its faults.
-pub(super) struct History<'a> {
+pub(super) struct FaultHistory<'a> {
     pub run: &'a StoreRun,
 }
 
@@ -47,9 +47,9 @@ pub(super) fn promised(level: Durability) -> FaultClass {
     }
 }
 
-impl<'a> History<'a> {
-    pub fn of(run: &'a StoreRun) -> History<'a> {
-        History { run }
+impl<'a> FaultHistory<'a> {
+    pub fn of(run: &'a StoreRun) -> FaultHistory<'a> {
+        FaultHistory { run }
     }
 
     /// Returns the gravest fault that was done up to the end of a phase.

@@ -1,9 +1,9 @@
 //! Evidence that nodes served again by themselves after faults, and that the store served meanwhile.
 
-use kvdyno_core::evidence::{Claimed, Evidence, FaultModel, Reason, ViolationKind};
+use kvdyno_core::evidence::{Claimed, Evidence, FaultModel, OpenReason, ViolationKind};
 use kvdyno_core::workload::fault::{ActionFailure, RESTART, Repair};
 
-use super::history::History;
+use super::history::FaultHistory;
 use super::undone;
 use crate::result::{FaultResult, PhaseResult, SideAccount, is_repair};
 
@@ -11,21 +11,21 @@ use crate::result::{FaultResult, PhaseResult, SideAccount, is_repair};
 const SHORTEST_DOWNTIME_NS: u64 = 100_000_000;
 
 /// Gathers the evidence that the nodes came back by themselves after each fault; `None` where no node was started again.
-pub(super) fn came_back(history: &History<'_>) -> Option<Evidence> {
+pub(super) fn came_back(history: &FaultHistory<'_>) -> Option<Evidence> {
     let mut evidence = Evidence::of(Claimed::CameBack, None, Some(FaultModel::default()));
     let phases = 0..history.run.phases.len();
     let all = history.run.phases.iter().flat_map(|phase| &phase.faults);
     evidence.kept = all.filter(|fault| is_start(fault) && fault.error.is_none()).count() as u64;
     for (at, repair) in history.failed_repairs(phases) {
         if history.machine_failed(at) || repair.failure == Some(ActionFailure::Machine) {
-            evidence.excuse(Reason::MachineFailed, ViolationKind::NotBack, 1, &[]);
+            evidence.excuse(OpenReason::MachineFailed, ViolationKind::NotBack, 1, &[]);
             continue;
         }
         match (ended_by_itself(repair), history.disk_lied(at)) {
-            (true, true) => evidence.excuse(Reason::DiskLied, ViolationKind::NotBack, 1, &[]),
+            (true, true) => evidence.excuse(OpenReason::DiskLied, ViolationKind::NotBack, 1, &[]),
             (true, false) => evidence.violate(ViolationKind::NotBack, 1, &[]),
-            (false, _) if is_start(repair) => evidence.leave(Reason::StillStarting, 1),
-            (false, _) => evidence.bar(Reason::RepairFailed),
+            (false, _) if is_start(repair) => evidence.leave(OpenReason::StillStarting, 1),
+            (false, _) => evidence.bar(OpenReason::RepairFailed),
         }
     }
     let tried = evidence.stake() > 0 || !evidence.bars.is_empty();
@@ -44,13 +44,13 @@ pub(super) fn no_downtime(phase: &PhaseResult) -> Option<Evidence> {
         match was_down.contains(&Some(true)) {
             true => evidence.violate(ViolationKind::Down, 1, &[]),
             false if was_down.is_empty() || was_down.contains(&None) => {
-                evidence.leave(Reason::NotKnown, 1);
+                evidence.leave(OpenReason::NotKnown, 1);
             }
             false => evidence.kept += 1,
         }
     }
     if undone(phase).is_some() {
-        evidence.bar(Reason::FaultNotDone);
+        evidence.bar(OpenReason::FaultNotDone);
     }
     Some(evidence)
 }

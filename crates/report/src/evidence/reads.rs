@@ -1,16 +1,20 @@
 //! Evidence of a phase's reads: each by itself, and the histories of sampled records.
 
 use kvdyno_core::evidence::{
-    Claimed, Disk, Evidence, FaultClass, FaultModel, Reason, ViolationKind,
+    Claimed, Disk, Evidence, FaultClass, FaultModel, OpenReason, ViolationKind,
 };
 use kvdyno_core::store::Consistency;
 use kvdyno_core::verify::{AnomalyKind, Tally};
 
-use super::history::{History, promised};
+use super::history::{FaultHistory, promised};
 use crate::result::{LinearizabilityAnswer, PhaseResult};
 
 /// Gathers the evidence that every read of a phase was right; `None` where verification was off.
-pub(super) fn right(history: &History<'_>, at: usize, phase: &PhaseResult) -> Option<Evidence> {
+pub(super) fn right(
+    history: &FaultHistory<'_>,
+    at: usize,
+    phase: &PhaseResult,
+) -> Option<Evidence> {
     let tally = phase.tally.as_ref()?;
     let level = history.run.store.consistency.level;
     let fault = promised(history.run.store.durability.level);
@@ -27,7 +31,7 @@ pub(super) fn right(history: &History<'_>, at: usize, phase: &PhaseResult) -> Op
         let records: Vec<u64> = of_kind.map(|anomaly| anomaly.record).collect();
         let (what, mut count) = (violation(kind), tally.of(kind));
         let excuse = excuse(history, at, kind);
-        if excuse == Some(Reason::OtherRun) {
+        if excuse == Some(OpenReason::OtherRun) {
             let own = count.min(of_no_other);
             evidence.violate(what, own, &records);
             (count, of_no_other) = (count - own, of_no_other - own);
@@ -37,8 +41,8 @@ pub(super) fn right(history: &History<'_>, at: usize, phase: &PhaseResult) -> Op
             None => evidence.violate(what, count, &records),
         }
     }
-    evidence.leave(Reason::NotJudged, tally.unknown.saturating_add(tally.not_read_again));
-    evidence.leave(Reason::OtherRun, tally.other_run);
+    evidence.leave(OpenReason::NotJudged, tally.unknown.saturating_add(tally.not_read_again));
+    evidence.leave(OpenReason::OtherRun, tally.other_run);
     // A stamp tells whose bytes they are, and not whether they are the right version: such reads are no part of the stake.
     let by_stamp_only = tally.stamp_only.saturating_sub(tally.other_run);
     evidence.keep_rest_of(tally.reads.saturating_sub(by_stamp_only));
@@ -46,29 +50,29 @@ pub(super) fn right(history: &History<'_>, at: usize, phase: &PhaseResult) -> Op
 }
 
 /// Returns the reason for which a wrong read of a kind breaks no promise, if there is one. Corrupt bytes have no excuse.
-fn excuse(history: &History<'_>, at: usize, kind: AnomalyKind) -> Option<Reason> {
+fn excuse(history: &FaultHistory<'_>, at: usize, kind: AnomalyKind) -> Option<OpenReason> {
     if history.machine_failed(at) {
-        return Some(Reason::MachineFailed);
+        return Some(OpenReason::MachineFailed);
     }
     let is_old = matches!(kind, AnomalyKind::Lost | AnomalyKind::Resurrected | AnomalyKind::Stale);
     match kind {
         AnomalyKind::Corrupt => None,
         // Another run's deletes and expiries leave no value by which they could be told.
-        _ if is_crowded(history) => Some(Reason::OtherRun),
-        _ if is_old && is_beyond(history, at) => Some(Reason::BeyondPromise),
-        _ if is_old && history.disk_lied(at) => Some(Reason::DiskLied),
+        _ if is_crowded(history) => Some(OpenReason::OtherRun),
+        _ if is_old && is_beyond(history, at) => Some(OpenReason::BeyondPromise),
+        _ if is_old && history.disk_lied(at) => Some(OpenReason::DiskLied),
         _ => None,
     }
 }
 
 /// Returns true if a fault was done by then that acknowledged writes need not survive.
-pub(super) fn is_beyond(history: &History<'_>, at: usize) -> bool {
+pub(super) fn is_beyond(history: &FaultHistory<'_>, at: usize) -> bool {
     let gravest = history.gravest(at);
     gravest > FaultClass::Running && gravest > promised(history.run.store.durability.level)
 }
 
 /// Returns true if another run was seen to write the same records.
-pub(super) fn is_crowded(history: &History<'_>) -> bool {
+pub(super) fn is_crowded(history: &FaultHistory<'_>) -> bool {
     let mut tallies = history.run.phases.iter().filter_map(|phase| phase.tally.as_ref());
     tallies.any(|tally: &Tally| tally.of_other_runs() > 0)
 }
@@ -85,7 +89,7 @@ fn violation(kind: AnomalyKind) -> ViolationKind {
 
 /// Gathers the evidence that the sampled histories of a phase are linearizable; `None` where none were kept. A store that
 /// promises less has no promise to break.
-pub(super) fn linearizable(history: &History<'_>, phase: &PhaseResult) -> Option<Evidence> {
+pub(super) fn linearizable(history: &FaultHistory<'_>, phase: &PhaseResult) -> Option<Evidence> {
     let told = phase.linearizability.as_ref()?;
     let promises = history.run.store.consistency.level == Consistency::Linearizable;
     let model = promises.then(FaultModel::default);
@@ -93,12 +97,14 @@ pub(super) fn linearizable(history: &History<'_>, phase: &PhaseResult) -> Option
     let record: Vec<u64> = told.violation.iter().map(|violation| violation.record).collect();
     match told.answer {
         LinearizabilityAnswer::Violated if is_crowded(history) => {
-            evidence.excuse(Reason::OtherRun, ViolationKind::Contradiction, 1, &record);
+            evidence.excuse(OpenReason::OtherRun, ViolationKind::Contradiction, 1, &record);
         }
         LinearizabilityAnswer::Violated => {
             evidence.violate(ViolationKind::Contradiction, 1, &record)
         }
-        LinearizabilityAnswer::Unknown => evidence.leave(Reason::NotJudged, told.requests.max(1)),
+        LinearizabilityAnswer::Unknown => {
+            evidence.leave(OpenReason::NotJudged, told.requests.max(1))
+        }
         LinearizabilityAnswer::Ok => {}
     }
     evidence.keep_rest_of(told.requests);

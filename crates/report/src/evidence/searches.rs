@@ -1,7 +1,7 @@
 //! Evidence of a search for the highest rate: that a rate met the conditions that were asked for, and that the store
 //! itself missed the next higher rate.
 
-use kvdyno_core::evidence::{Claimed, Evidence, FaultModel, Reason, ViolationKind};
+use kvdyno_core::evidence::{Claimed, Evidence, FaultModel, OpenReason, ViolationKind};
 
 use super::invalid;
 use crate::result::{CapacityResult, ProbeResult, StoreRun};
@@ -23,17 +23,17 @@ pub(super) fn met_objective(run: &StoreRun, found: &CapacityResult) -> Evidence 
     let Misses { by_store, unclear, probes } = Misses::of(found);
     let excuse = match () {
         () if probes.iter().any(|probe| invalid(run, &probe.phase).is_some()) => {
-            Some(Reason::MachineFailed)
+            Some(OpenReason::MachineFailed)
         }
         () if found.client_limited.is_some() || unclear >= by_store.max(1) => {
-            Some(Reason::ClientLimited)
+            Some(OpenReason::ClientLimited)
         }
         () => None,
     };
     match excuse {
-        _ if found.missed.is_none() => evidence.bar(Reason::CutShort),
+        _ if found.missed.is_none() => evidence.bar(OpenReason::CutShort),
         // A rate below all that were confirmed may still meet the conditions.
-        _ if found.probes.iter().any(ProbeResult::met) => evidence.bar(Reason::NotKnown),
+        _ if found.probes.iter().any(ProbeResult::met) => evidence.bar(OpenReason::NotKnown),
         Some(reason) => evidence.excuse(reason, ViolationKind::Missed, by_store + unclear, &[]),
         None => evidence.violate(ViolationKind::Missed, by_store, &[]),
     }
@@ -50,10 +50,10 @@ pub(super) fn own_limit(run: &StoreRun, found: &CapacityResult) -> Evidence {
     evidence.kept = by_store;
     // The search counts in the same way: clear misses decide, unless as many may have another cause.
     if unclear >= by_store {
-        evidence.leave(Reason::ClientLimited, unclear);
+        evidence.leave(OpenReason::ClientLimited, unclear);
     }
     if found.client_limited.is_some() {
-        evidence.bar(Reason::ClientLimited);
+        evidence.bar(OpenReason::ClientLimited);
     }
     probes.iter().for_each(|probe| bar_invalid(run, probe, &mut evidence));
     evidence
@@ -65,7 +65,7 @@ fn of(claimed: Claimed, found: &CapacityResult) -> Evidence {
 
 fn bar_invalid(run: &StoreRun, probe: &ProbeResult, evidence: &mut Evidence) {
     if invalid(run, &probe.phase).is_some() {
-        evidence.bar(Reason::MachineFailed);
+        evidence.bar(OpenReason::MachineFailed);
     }
 }
 

@@ -7,7 +7,7 @@ pub(crate) use made_up::made_up;
 
 use std::sync::LazyLock;
 
-use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus, Reason, ViolationKind};
+use kvdyno_core::evidence::{Claimed, Evidence, EvidenceStatus, OpenReason, ViolationKind};
 use kvdyno_core::store::{Durability, Promise};
 use kvdyno_core::verify::{OtherWriter, Tally};
 use kvdyno_core::workload::fault::{ActionFailure, Lose};
@@ -208,7 +208,7 @@ fn a_failure_of_the_machine_accuses_no_store() {
     let mut run = cut(1, account(true, 27_009));
     run.phases[0].tally = Some(Tally { anomalies: [9; 5], ..run.phases[0].tally.clone().unwrap() });
     run.cause = Some(EndCause::Internal);
-    let machine = EvidenceStatus::Inconclusive(Reason::MachineFailed);
+    let machine = EvidenceStatus::Inconclusive(OpenReason::MachineFailed);
     assert_eq!(power(&run).status(), machine);
     assert_eq!(of_phase(&run, Claimed::ReadsRight, "cut").unwrap().status(), machine);
     // Violations found in earlier phases stay.
@@ -305,12 +305,12 @@ fn a_node_that_does_not_come_back_bars_that_survival_is_shown() {
     let panicked = ended(ActionFailure::ProcessEnded);
     assert_eq!(
         panicked,
-        (EvidenceStatus::Inconclusive(Reason::RepairFailed), EvidenceStatus::Refuted, 3)
+        (EvidenceStatus::Inconclusive(OpenReason::RepairFailed), EvidenceStatus::Refuted, 3)
     );
     // A failure of the machine says nothing about the store.
-    let machine = EvidenceStatus::Inconclusive(Reason::MachineFailed);
+    let machine = EvidenceStatus::Inconclusive(OpenReason::MachineFailed);
     assert_eq!(ended(ActionFailure::Machine), (machine, machine, 3));
-    let starting = EvidenceStatus::Inconclusive(Reason::StillStarting);
+    let starting = EvidenceStatus::Inconclusive(OpenReason::StillStarting);
     assert_eq!(ended(ActionFailure::NotReady), (starting, starting, 3));
     assert_eq!(
         of_run(&cut(3, account(true, 0)), Claimed::CameBack).unwrap().status(),
@@ -338,7 +338,7 @@ fn any_wrong_record_refutes_and_what_is_not_known_is_told_apart() {
     }
     let unknown = WriteAccount { unknown: 5, ..account(true, 0) };
     let open = power(&cut(4, unknown));
-    assert_eq!(open.status(), EvidenceStatus::Inconclusive(Reason::NotReadBack));
+    assert_eq!(open.status(), EvidenceStatus::Inconclusive(OpenReason::NotReadBack));
 }
 
 /// P4: no store can do anything about a disk that lies, and a lie excuses nothing that was found before it.
@@ -348,13 +348,13 @@ fn a_lie_of_the_disk_explains_what_came_after_it_and_nothing_before() {
         let mut run = cut(3, account(true, lost));
         run.phases[0].faults.insert(0, done("disk-lies", 0, 0));
         let evidence = power(&run);
-        assert_eq!(evidence.status(), EvidenceStatus::Inconclusive(Reason::DiskLied));
+        assert_eq!(evidence.status(), EvidenceStatus::Inconclusive(OpenReason::DiskLied));
         assert_eq!(evidence.found(ViolationKind::Lost), lost);
         let end = "on a disk that did not keep what was synced, which says nothing of the store";
         assert!(cut_text(&evidence).ends_with(end), "{}", cut_text(&evidence));
         assert_eq!(durability_text(&run), "survives power loss (setting read back)");
         run.phases[0].faults[0].error = Some("it could not".into());
-        assert_ne!(power(&run).status(), EvidenceStatus::Inconclusive(Reason::DiskLied));
+        assert_ne!(power(&run).status(), EvidenceStatus::Inconclusive(OpenReason::DiskLied));
     }
     for (lost, expected) in [(27, EvidenceStatus::Refuted), (0, EvidenceStatus::Confirmed)] {
         let mut run = cut(3, account(true, lost));
@@ -378,7 +378,7 @@ fn what_was_undone_takes_nothing_back() {
     assert_eq!(power(&honest).status(), EvidenceStatus::Confirmed, "the cut had ended it");
     let mut undone = cut(3, account(true, 0));
     undone.phases[0].faults.push(failed("power", 9));
-    assert_eq!(power(&undone).status(), EvidenceStatus::Inconclusive(Reason::FaultNotDone));
+    assert_eq!(power(&undone).status(), EvidenceStatus::Inconclusive(OpenReason::FaultNotDone));
 }
 
 /// P7: each account has its own stake and its own cuts; the worst account is told, whole.
@@ -427,7 +427,7 @@ fn inserts_of_their_own_phase_show_what_they_show_whatever_was_written_over_befo
     );
     // A phase that wrote over its own writes shows nothing, and nothing was at stake where nothing was written.
     let hidden = power(&cut(0, None));
-    assert_eq!(hidden.status(), EvidenceStatus::Inconclusive(Reason::Overwritten));
+    assert_eq!(hidden.status(), EvidenceStatus::Inconclusive(OpenReason::Overwritten));
     assert_ne!(power(&cut(0, own(0, 0))).status(), EvidenceStatus::Confirmed);
     // Losses by an earlier kill are not blamed on a cut, and are not passed over either.
     let mut killed = cut(3, own(900, 0));
@@ -448,7 +448,7 @@ fn every_read_was_right_needs_a_read() {
     assert_eq!(status(&run), EvidenceStatus::NothingToShow);
     let other = Tally { reads: 9, judged: 2, other_run: 7, ..Tally::default() };
     run.phases[0].tally = Some(other);
-    assert_eq!(status(&run), EvidenceStatus::Inconclusive(Reason::OtherRun));
+    assert_eq!(status(&run), EvidenceStatus::Inconclusive(OpenReason::OtherRun));
     let by_stamp =
         |stamp_only| Tally { reads: 9, judged: 9 - stamp_only, stamp_only, ..Tally::default() };
     run.phases[0].tally = Some(by_stamp(4));
@@ -476,7 +476,7 @@ fn another_run_is_no_excuse_for_old_values_of_this_one() {
         of_phase(&run, Claimed::ReadsRight, "p").expect("reads were judged")
     };
     let excused = told(0);
-    assert_eq!(excused.status(), EvidenceStatus::Inconclusive(Reason::OtherRun));
+    assert_eq!(excused.status(), EvidenceStatus::Inconclusive(OpenReason::OtherRun));
     let refuted = told(3);
     assert_eq!((refuted.status(), refuted.violated()), (EvidenceStatus::Refuted, 3));
     assert_eq!(refuted.stake(), excused.stake());
@@ -544,7 +544,7 @@ fn searched(rates: [Option<f64>; 2], probes: &[(&str, f64, &str)]) -> StoreRun {
 fn a_rate_is_shown_by_the_run_that_confirmed_it_and_a_limit_by_a_clear_miss() {
     use EvidenceStatus::{Confirmed, Inconclusive, NothingToShow, Refuted};
     let status = |run: &StoreRun| of_search(run, &run.capacity[0]).map(|one| one.status());
-    let limited = Inconclusive(Reason::ClientLimited);
+    let limited = Inconclusive(OpenReason::ClientLimited);
     let (low, high) = (Some(100.0), Some(105.0));
     let confirmed = ("confirm", 100.0, "meets");
     let (misses, unclear) = (("bracket", 105.0, "misses"), ("again", 105.0, "unclear"));
@@ -562,9 +562,9 @@ fn a_rate_is_shown_by_the_run_that_confirmed_it_and_a_limit_by_a_clear_miss() {
         (
             [None, high],
             &[("bisect", 90.0, "meets"), misses],
-            [Inconclusive(Reason::NotKnown), NothingToShow],
+            [Inconclusive(OpenReason::NotKnown), NothingToShow],
         ),
-        ([None, None], &[], [Inconclusive(Reason::CutShort), NothingToShow]),
+        ([None, None], &[], [Inconclusive(OpenReason::CutShort), NothingToShow]),
     ] {
         assert_eq!(status(&searched(rates, probes)), expected, "{rates:?} {probes:?}");
     }
@@ -578,7 +578,7 @@ fn a_rate_is_shown_by_the_run_that_confirmed_it_and_a_limit_by_a_clear_miss() {
         run.verdict = Some(Verdict::of(vec![crate::result::Reason { phase, ..reason }]));
         status(&run)
     };
-    let machine = Inconclusive(Reason::MachineFailed);
+    let machine = Inconclusive(OpenReason::MachineFailed);
     assert_eq!(invalid(found), [machine, machine]);
     let missed = searched([None, high], &[misses, misses]);
     assert_eq!(invalid(missed), [machine, NothingToShow]);

@@ -1,32 +1,32 @@
 //! Evidence in words. No status is decided here.
 
-use kvdyno_core::evidence::{Evidence, EvidenceStatus, Exposure, Reason, SURE, ViolationKind};
+use kvdyno_core::evidence::{Evidence, EvidenceStatus, Exposure, OpenReason, SURE, ViolationKind};
 use kvdyno_core::ground::numbers::{grouped, significant};
 
 /// Describes why a claim is open, in words that follow a colon.
-pub(crate) fn reason_text(reason: Reason) -> &'static str {
+pub(crate) fn reason_text(reason: OpenReason) -> &'static str {
     match reason {
-        Reason::FaultNotDone => "a fault was not done",
-        Reason::RepairFailed => "a node did not come back",
-        Reason::StillStarting => "a repair was not done in time",
-        Reason::DiskLied => "the disk did not keep what was synced",
-        Reason::LiesElsewhere => {
+        OpenReason::FaultNotDone => "a fault was not done",
+        OpenReason::RepairFailed => "a node did not come back",
+        OpenReason::StillStarting => "a repair was not done in time",
+        OpenReason::DiskLied => "the disk did not keep what was synced",
+        OpenReason::LiesElsewhere => {
             "the disks that were cut off had been given next to nothing of it, so that it lies elsewhere"
         }
-        Reason::MachineFailed => {
+        OpenReason::MachineFailed => {
             "the machine or a part of kvdyno failed, or the measurement is invalid"
         }
-        Reason::ClientLimited => "the client or its machine may be why the store did no better",
-        Reason::LostBefore => "something was gone before",
-        Reason::Overwritten => "losses of what was written over are not seen",
-        Reason::NotReadBack => "records were not read back",
-        Reason::NotJudged => "reads could not be judged",
-        Reason::AgentLost => "an agent was lost",
-        Reason::OtherRun => "another run wrote the same records",
-        Reason::CutShort => "the phase was cut short",
-        Reason::NotKnown => "the figure is not known",
-        Reason::Unverified => "verification was off",
-        Reason::BeyondPromise => "a fault took it that the store does not promise to outlive",
+        OpenReason::ClientLimited => "the client or its machine may be why the store did no better",
+        OpenReason::LostBefore => "something was gone before",
+        OpenReason::Overwritten => "losses of what was written over are not seen",
+        OpenReason::NotReadBack => "records were not read back",
+        OpenReason::NotJudged => "reads could not be judged",
+        OpenReason::AgentLost => "an agent was lost",
+        OpenReason::OtherRun => "another run wrote the same records",
+        OpenReason::CutShort => "the phase was cut short",
+        OpenReason::NotKnown => "the figure is not known",
+        OpenReason::Unverified => "verification was off",
+        OpenReason::BeyondPromise => "a fault took it that the store does not promise to outlive",
     }
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn cut_text(evidence: &Evidence) -> String {
     match evidence.status() {
         EvidenceStatus::Confirmed => format!("shown by this run: {figures}"),
         EvidenceStatus::Refuted => format!("refuted by this run: {figures}"),
-        EvidenceStatus::Inconclusive(Reason::DiskLied) => format!(
+        EvidenceStatus::Inconclusive(OpenReason::DiskLied) => format!(
             "{figures} on a disk that did not keep what was synced, which says nothing of the store"
         ),
         EvidenceStatus::Inconclusive(reason) => {
@@ -63,7 +63,8 @@ pub(crate) fn cut_figures(evidence: &Evidence) -> String {
     };
     let has = |reason| evidence.bars.contains(&reason);
     let excused = of(&evidence.excused, ViolationKind::Lost);
-    let before = if has(Reason::LostBefore) && !has(Reason::DiskLied) { excused } else { 0 };
+    let before =
+        if has(OpenReason::LostBefore) && !has(OpenReason::DiskLied) { excused } else { 0 };
     let lost = of(&evidence.violations, ViolationKind::Lost) + (excused - before);
     let least = if evidence.hidden > 0 { "at least " } else { "" };
     let all = evidence.stake().saturating_add(evidence.lit);

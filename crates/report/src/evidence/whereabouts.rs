@@ -7,7 +7,7 @@ use kvdyno_core::verify::Tally;
 use kvdyno_core::workload::Kind;
 use kvdyno_core::workload::fault::POWER;
 
-use super::history::History;
+use super::history::FaultHistory;
 use crate::result::{FaultResult, PhaseResult, SeriesResult, StoreRun};
 
 /// Least share of the acknowledged new values that disks with the data must have been given, however well a store
@@ -39,7 +39,7 @@ fn share_cut(run: &StoreRun) -> f64 {
     let faults = run.phases.iter().flat_map(|phase| &phase.faults);
     let cut = faults.filter(|fault| fault.was(&POWER) && fault.error.is_none());
     let cut: BTreeSet<&str> = cut.map(|fault| fault.node.as_str()).collect();
-    match History::of(run).data_nodes() {
+    match FaultHistory::of(run).data_nodes() {
         0 => 1.0,
         nodes => (cut.len() as f64 / nodes as f64).min(1.0),
     }
@@ -80,7 +80,7 @@ fn inserted_until(phase: &PhaseResult, moment: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use kvdyno_core::evidence::{Claimed, EvidenceStatus, Reason};
+    use kvdyno_core::evidence::{Claimed, EvidenceStatus, OpenReason};
     use kvdyno_core::store::{Durability, Promise};
 
     use super::*;
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn disks_that_were_given_next_to_nothing_leave_a_cut_open() {
         let elsewhere = run([Some(4 * KIB), Some(4 * KIB)]);
-        let open = EvidenceStatus::Inconclusive(Reason::LiesElsewhere);
+        let open = EvidenceStatus::Inconclusive(OpenReason::LiesElsewhere);
         assert_eq!(status(&elsewhere), open);
         let evidence = of_run(&elsewhere, Claimed::SurvivesPowerLoss).unwrap();
         assert!(cut_text(&evidence).contains("not decided: the disks that were cut off"));

@@ -4,17 +4,17 @@
 use std::ops::RangeInclusive;
 
 use kvdyno_core::evidence::{
-    Claimed, Evidence, EvidenceStatus, FaultClass, FaultModel, Reason, ViolationKind,
+    Claimed, Evidence, EvidenceStatus, FaultClass, FaultModel, OpenReason, ViolationKind,
 };
 use kvdyno_core::workload::fault::ActionFailure;
 
-use super::history::{History, is_cut, is_end, promised};
+use super::history::{FaultHistory, is_cut, is_end, promised};
 use super::reads::{is_beyond, is_crowded};
 use super::whereabouts::lie_elsewhere;
 use crate::result::{FaultResult, WriteAccount};
 
 /// Gathers the evidence that every acknowledged write was there when all records were read back.
-pub(super) fn nothing_lost(history: &History<'_>) -> Evidence {
+pub(super) fn nothing_lost(history: &FaultHistory<'_>) -> Evidence {
     let run = history.run;
     let phases = run.phases.len();
     let covered = |at: &usize| !is_beyond(history, *at);
@@ -29,7 +29,7 @@ pub(super) fn nothing_lost(history: &History<'_>) -> Evidence {
 
 /// Gathers the evidence that acknowledged writes survive the end of processes; `None` where nothing of the kind was
 /// promised or done. Losses after a cut of power say nothing of it.
-pub(super) fn survives_process_kill(history: &History<'_>) -> Option<Evidence> {
+pub(super) fn survives_process_kill(history: &FaultHistory<'_>) -> Option<Evidence> {
     let until = history.first(is_cut).map_or(history.run.phases.len(), |cut| cut.saturating_sub(1));
     let is_cut_at_once = history.first(is_cut) == Some(0);
     let from = history.first(is_end).filter(|from| *from <= until && !is_cut_at_once);
@@ -38,13 +38,13 @@ pub(super) fn survives_process_kill(history: &History<'_>) -> Option<Evidence> {
 
 /// Gathers the evidence that acknowledged writes survive a cut of power; `None` where nothing of the kind was promised or
 /// done.
-pub(super) fn survives_power_loss(history: &History<'_>) -> Option<Evidence> {
+pub(super) fn survives_power_loss(history: &FaultHistory<'_>) -> Option<Evidence> {
     let span = (history.first(is_cut), history.run.phases.len());
     survives(history, Claimed::SurvivesPowerLoss, FaultClass::PowerLoss, is_cut, span)
 }
 
 fn survives(
-    history: &History<'_>,
+    history: &FaultHistory<'_>,
     claimed: Claimed,
     fault: FaultClass,
     is_of: fn(&FaultResult) -> bool,
@@ -61,13 +61,16 @@ fn survives(
 }
 
 /// Returns the indices of phases with an account, in their order.
-fn accounts(history: &History<'_>, span: RangeInclusive<usize>) -> impl Iterator<Item = usize> {
+fn accounts(
+    history: &FaultHistory<'_>,
+    span: RangeInclusive<usize>,
+) -> impl Iterator<Item = usize> {
     let phases = history.run.phases.iter().enumerate();
     phases.filter(move |(at, phase)| span.contains(at) && phase.writes.is_some()).map(|(at, _)| at)
 }
 
 /// Returns the promise; `None` for a store that may forget, where an absent record need not be lost.
-fn promise_of(history: &History<'_>, fault: FaultClass) -> Option<FaultModel> {
+fn promise_of(history: &FaultHistory<'_>, fault: FaultClass) -> Option<FaultModel> {
     let forgets = history.run.store.capabilities.may_forget;
     (!forgets).then_some(FaultModel { fault, ..FaultModel::default() })
 }
@@ -99,7 +102,7 @@ impl Question {
     /// stays, the one that found most; else the latest that confirms; else the latest.
     fn best(
         &self,
-        history: &History<'_>,
+        history: &FaultHistory<'_>,
         accounts: impl Iterator<Item = usize>,
     ) -> Option<Evidence> {
         let pieces = accounts.flat_map(|at| self.pieces(history, at));
@@ -113,7 +116,7 @@ impl Question {
 
     /// Returns the evidence of the account at the end of a phase: as a whole and, where it cannot see all, of the inserts
     /// and deletes of the phases in question by themselves.
-    fn pieces(&self, history: &History<'_>, at: usize) -> Vec<Evidence> {
+    fn pieces(&self, history: &FaultHistory<'_>, at: usize) -> Vec<Evidence> {
         let Some(account) = &history.run.phases[at].writes else { return Vec::new() };
         let stake = match account.exact {
             true => account.acknowledged,
@@ -133,7 +136,7 @@ impl Question {
 
     /// Sums up the inserts and deletes of all phases with faults of the kind up to this one, as far as each was seen;
     /// `None` where there are none.
-    fn seen(&self, history: &History<'_>, at: usize) -> Option<(WriteFigures, Vec<usize>)> {
+    fn seen(&self, history: &FaultHistory<'_>, at: usize) -> Option<(WriteFigures, Vec<usize>)> {
         let is_of = self.is_of?;
         let mut figures = WriteFigures { stake: 0, hidden: 0, lost: 0, undone: 0, is_whole: false };
         let mut own = Vec::new();
@@ -159,7 +162,7 @@ impl Question {
 
     fn piece(
         &self,
-        history: &History<'_>,
+        history: &FaultHistory<'_>,
         at: usize,
         account: &WriteAccount,
         (figures, phases): (WriteFigures, &[usize]),
@@ -179,7 +182,7 @@ impl Question {
             let records = if what == ViolationKind::Lost { &lost[..] } else { &[] };
             let mut count = count.saturating_sub(own);
             let has_excuse = excuse.filter(|reason| may_excuse(*reason, what));
-            if has_excuse == Some(Reason::OtherRun) {
+            if has_excuse == Some(OpenReason::OtherRun) {
                 let theirs = count.min(of_no_other);
                 evidence.violate(what, theirs, records);
                 (count, of_no_other) = (count - theirs, of_no_other - theirs);
@@ -188,39 +191,39 @@ impl Question {
                 Some(reason) => evidence.excuse(reason, what, count, records),
                 None => evidence.violate(what, count, records),
             }
-            evidence.excuse(Reason::LostBefore, what, old, &[]);
+            evidence.excuse(OpenReason::LostBefore, what, old, &[]);
         }
         let of_agents =
             account.of_lost.as_ref().map_or(0, |lost| lost.records.min(account.unknown));
-        evidence.leave(Reason::AgentLost, of_agents);
-        evidence.leave(Reason::NotReadBack, account.unknown - of_agents);
+        evidence.leave(OpenReason::AgentLost, of_agents);
+        evidence.leave(OpenReason::NotReadBack, account.unknown - of_agents);
         evidence.hidden = figures.hidden;
         evidence.keep_rest_of(figures.stake);
         self.expose(history, phases, &mut evidence);
-        if excuse == Some(Reason::DiskLied) {
-            evidence.bar(Reason::DiskLied);
+        if excuse == Some(OpenReason::DiskLied) {
+            evidence.bar(OpenReason::DiskLied);
         }
         evidence
     }
 
     /// Adds the faults that were done to the store, and the planned ones that were not. Where a copy stayed lit, only
     /// lost writes are known to have been at stake.
-    fn expose(&self, history: &History<'_>, phases: &[usize], evidence: &mut Evidence) {
+    fn expose(&self, history: &FaultHistory<'_>, phases: &[usize], evidence: &mut Evidence) {
         let Some(is_of) = self.is_of else { return };
         evidence.exposure = history.exposure(phases.iter().copied(), is_of);
         let faults = || phases.iter().flat_map(|at| &history.run.phases[*at].faults);
         if faults().any(|fault| is_of(fault) && fault.error.is_some()) {
-            evidence.bar(Reason::FaultNotDone);
+            evidence.bar(OpenReason::FaultNotDone);
         }
         let is_power = self.claimed == Claimed::SurvivesPowerLoss;
         if is_power && evidence.exposure.leaves_no_copy() && lie_elsewhere(history.run) {
-            evidence.bar(Reason::LiesElsewhere);
+            evidence.bar(OpenReason::LiesElsewhere);
         }
         for (_, repair) in history.failed_repairs(phases.iter().copied()) {
             evidence.bar(match repair.failure {
-                Some(ActionFailure::ProcessEnded) => Reason::RepairFailed,
-                Some(ActionFailure::Machine) => Reason::MachineFailed,
-                _ => Reason::StillStarting,
+                Some(ActionFailure::ProcessEnded) => OpenReason::RepairFailed,
+                Some(ActionFailure::Machine) => OpenReason::MachineFailed,
+                _ => OpenReason::StillStarting,
             });
         }
         if !evidence.exposure.leaves_no_copy() {
@@ -231,28 +234,28 @@ impl Question {
     }
 
     /// Returns the reason for which losses by the end of a phase break no promise, if there is one.
-    fn excuse(&self, history: &History<'_>, at: usize) -> Option<Reason> {
+    fn excuse(&self, history: &FaultHistory<'_>, at: usize) -> Option<OpenReason> {
         if history.machine_failed(at) {
-            return Some(Reason::MachineFailed);
+            return Some(OpenReason::MachineFailed);
         }
         if history.disk_lied(at) {
-            return Some(Reason::DiskLied);
+            return Some(OpenReason::DiskLied);
         }
         if is_crowded(history) {
-            return Some(Reason::OtherRun);
+            return Some(OpenReason::OtherRun);
         }
         // A claim about a fault is asked only of a store that promises to survive it.
         let is_beyond = self.is_of.is_none() && self.promise.is_some() && is_beyond(history, at);
-        is_beyond.then_some(Reason::BeyondPromise)
+        is_beyond.then_some(OpenReason::BeyondPromise)
     }
 
     /// Returns the evidence where no record was read back after the phases in question.
-    fn unread(&self, history: &History<'_>, until: usize) -> Evidence {
+    fn unread(&self, history: &FaultHistory<'_>, until: usize) -> Evidence {
         let mut evidence = Evidence::of(self.claimed, None, self.promise);
         let tallies = history.run.phases.iter().filter_map(|phase| phase.tally.as_ref());
         let written =
             tallies.fold(0, |sum: u64, tally| sum.saturating_add(tally.writes_acknowledged));
-        evidence.leave(Reason::NotReadBack, written);
+        evidence.leave(OpenReason::NotReadBack, written);
         let phases: Vec<usize> = (self.from..history.run.phases.len().min(until + 1)).collect();
         self.expose(history, &phases, &mut evidence);
         evidence
@@ -266,8 +269,8 @@ fn found(piece: &Evidence) -> u64 {
 }
 
 /// Returns true if a reason may excuse a violation: corrupt bytes cannot come from another run.
-fn may_excuse(reason: Reason, what: ViolationKind) -> bool {
-    reason != Reason::OtherRun || what != ViolationKind::Corrupt
+fn may_excuse(reason: OpenReason, what: ViolationKind) -> bool {
+    reason != OpenReason::OtherRun || what != ViolationKind::Corrupt
 }
 
 /// Lists the violations in an account, with the given number of losses, and at least the deletes that were seen undone.

@@ -9,7 +9,7 @@ use crate::result::{StoreRun, TestbedResult};
 
 /// Actions that viewers may choose from.
 #[derive(Serialize)]
-pub(super) struct ManualControl {
+pub(super) struct OfferedActions {
     groups: Vec<SteeredGroup>,
     /// Faults that may be injected; none without a testbed, and while records are loaded.
     faults: Vec<FaultOffer>,
@@ -44,9 +44,9 @@ struct FieldOffer {
     example: &'static str,
 }
 
-impl ManualControl {
+impl OfferedActions {
     /// Collects the actions for a phase of a store that is running.
-    pub(super) fn of(phase: &LivePhase, store: Option<&StoreRun>) -> ManualControl {
+    pub(super) fn of(phase: &LivePhase, store: Option<&StoreRun>) -> OfferedActions {
         let testbed = store.and_then(|run| run.testbed.as_ref());
         let testbed = testbed.filter(|testbed| testbed.is_made() && !phase.plan().load);
         let faults = testbed.map(|testbed| {
@@ -62,7 +62,7 @@ impl ManualControl {
             }
             names
         });
-        ManualControl {
+        OfferedActions {
             groups: groups(phase),
             faults: faults.into_iter().flatten().collect(),
             nodes: nodes.unwrap_or_default(),

@@ -7,7 +7,7 @@ use kvdyno_core::measure::{KindMeasure, OldRecords, Series, Troubles, least_for}
 use kvdyno_core::verdict::ClaimStatus;
 use serde::Serialize;
 
-use super::manual_control::ManualControl;
+use super::manual_control::OfferedActions;
 use super::phase::LivePhase;
 use super::{FaultNow, LiveRun};
 use crate::events::Event;
@@ -51,7 +51,7 @@ pub(super) struct Now {
     faults: Vec<String>,
     /// Actions that viewers may choose from; `None` if they may not steer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    steer: Option<ManualControl>,
+    steer: Option<OfferedActions>,
 }
 
 /// A phase of the store that is running.
@@ -160,7 +160,7 @@ impl Now {
             troubles: phase.map_or_else(Vec::new, troubles),
             faults: latest(&live.faults).iter().map(FaultNow::text).collect(),
             steer: (live.may_steer && live.fold.is_loading())
-                .then(|| phase.map(|phase| ManualControl::of(phase, store)))
+                .then(|| phase.map(|phase| OfferedActions::of(phase, store)))
                 .flatten(),
         }
     }

@@ -1,6 +1,6 @@
 //! Evidence of a run in `result.json`: its numbers, with the status and the sums that follow from them.
 
-use kvdyno_core::evidence::{Bound, Evidence, Reason};
+use kvdyno_core::evidence::{Bound, Evidence, OpenReason};
 use serde::{Deserialize, Serialize};
 
 /// A piece of evidence with its status.
@@ -16,7 +16,7 @@ pub struct EvidenceResult {
     /// `confirmed`, `nothing-to-show`, `inconclusive`, `refuted` or `observed`.
     pub status: String,
     /// Reason why it is inconclusive, if it is.
-    pub reason: Option<Reason>,
+    pub reason: Option<OpenReason>,
     /// Upper bound of the share that may break the claim all the same.
     pub bound: Option<Bound>,
 }

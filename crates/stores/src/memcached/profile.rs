@@ -21,13 +21,13 @@ const MOST_STATISTICS: usize = 10_000;
 const TTL_PRECISION: Duration = Duration::from_millis(1500);
 
 /// One server as it describes itself.
-pub(super) struct Report {
+pub(super) struct ServerReport {
     version: Option<String>,
     settings: Vec<(String, String)>,
 }
 
 /// Asks a server.
-pub(super) async fn ask(wire: &Wire) -> Answer<Report> {
+pub(super) async fn ask(wire: &Wire) -> Answer<ServerReport> {
     // A server that cannot be reached is no proxy that closes.
     wire.talk(async |_| Ok(())).await?;
     let mut version = None;
@@ -44,7 +44,7 @@ pub(super) async fn ask(wire: &Wire) -> Answer<Report> {
     let asking =
         async |mut dialogue: Dialogue| statistics(&mut dialogue, b"stats settings\r\n", read).await;
     unless_closed(wire.talk(asking).await)?;
-    Ok(Report { version, settings })
+    Ok(ServerReport { version, settings })
 }
 
 /// Returns `None` if a question made the server close the connection: such a proxy tells nothing.
@@ -105,7 +105,7 @@ fn setting(line: &str) -> Option<(String, String)> {
 }
 
 /// Returns the profile: what the servers promise, and the settings of each where they differ. `reports` is not empty.
-pub(super) fn of(reports: &[Report], timeout: Duration) -> Profile {
+pub(super) fn of(reports: &[ServerReport], timeout: Duration) -> Profile {
     let mut versions: Vec<&str> = reports.iter().filter_map(|r| r.version.as_deref()).collect();
     versions.dedup();
     let mut settings = reports[0].settings.clone();

@@ -56,7 +56,7 @@ impl Facts {
 }
 
 /// One server as it describes itself.
-pub(super) struct Report {
+pub(super) struct ServerReport {
     info: Facts,
     config: Facts,
     /// Commands at which the connection was closed.
@@ -64,7 +64,7 @@ pub(super) struct Report {
 }
 
 /// Asks a server. What it does not tell (CONFIG is often forbidden) is declared, not checked.
-pub(super) async fn ask(wire: &Wire) -> Answer<Report> {
+pub(super) async fn ask(wire: &Wire) -> Answer<ServerReport> {
     wire.bounded(async {
         let mut asking = Asking { wire, dialogue: None, closed_at: Vec::new() };
         let mut info = Facts::default();
@@ -93,7 +93,7 @@ pub(super) async fn ask(wire: &Wire) -> Answer<Report> {
         let known = asking.wire.access.omitted.names();
         let mut closed_at: Vec<&'static str> = known.chain(asking.closed_at).collect();
         closed_at.dedup();
-        Ok(Report { info, config, closed_at })
+        Ok(ServerReport { info, config, closed_at })
     })
     .await
 }
@@ -151,7 +151,7 @@ impl Asking<'_> {
 /// Returns the promises that several servers keep together: the weakest of each, for each server has a part of the records.
 /// Settings in which they differ show what each has. `reports` is not empty; `replicas`: reads go to servers that lag
 /// behind.
-pub(super) fn of(reports: &[Report], timeout: Duration, replicas: bool) -> Profile {
+pub(super) fn of(reports: &[ServerReport], timeout: Duration, replicas: bool) -> Profile {
     let mut profiles = reports.iter().map(|report| {
         let mut found = profile(&report.info, &report.config, timeout);
         if !report.closed_at.is_empty() {
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn several_servers_promise_what_the_weakest_does() {
-        let report = |fsync: &str, slaves: &str| Report {
+        let report = |fsync: &str, slaves: &str| ServerReport {
             info: facts(&[
                 ("role", "master"),
                 ("connected_slaves", slaves),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::node::{Node, Peer};
-use super::state::{Role, State, Value, number};
+use super::state::{SimRole, State, Value, number};
 use crate::resp::RespAnswer;
 
 const OK: RespAnswer = RespAnswer::Status("OK");
@@ -79,9 +79,9 @@ impl Node {
     /// Returns the address of the primary, as far as this node knows: each node is a sentinel, too.
     fn primary(&self) -> RespAnswer {
         let primary = match self.lock().role {
-            Role::Primary => self.settings.number,
-            Role::Replica { of: Some(of), linked: true } => of,
-            Role::Replica { .. } => return RespAnswer::NoList,
+            SimRole::Primary => self.settings.number,
+            SimRole::Replica { of: Some(of), linked: true } => of,
+            SimRole::Replica { .. } => return RespAnswer::NoList,
         };
         let address = self.settings.nodes[primary];
         let (ip, port) = (address.ip().to_string(), address.port().to_string());
@@ -91,8 +91,8 @@ impl Node {
     /// Returns all nodes but the primary, in whatever state they are.
     fn replicas(&self) -> RespAnswer {
         let primary = match self.lock().role {
-            Role::Primary => Some(self.settings.number),
-            Role::Replica { of, .. } => of,
+            SimRole::Primary => Some(self.settings.number),
+            SimRole::Replica { of, .. } => of,
         };
         let nodes = self.settings.nodes.iter().enumerate();
         let replicas = nodes.filter(|(number, _)| Some(*number) != primary).map(|(_, address)| {
@@ -133,7 +133,7 @@ impl Node {
     fn write(&self, writes: &[(&[u8], Value)], peer: &mut Peer) -> Answered {
         let mut state = self.lock();
         refuse_if_down(&state)?;
-        if state.role != Role::Primary {
+        if state.role != SimRole::Primary {
             return Err("READONLY You can't write against a read only replica.".to_owned());
         }
         let mut awaited = 0;
@@ -175,7 +175,7 @@ impl Node {
         while state.followers.iter().any(|follower| follower.has < sequence) {
             state = self.wait(state, Duration::from_secs(1));
         }
-        let leads = state.role == Role::Primary && state.term == term;
+        let leads = state.role == SimRole::Primary && state.term == term;
         if leads { OK } else { RespAnswer::HangUp }
     }
 
@@ -245,23 +245,23 @@ impl Node {
         change: impl FnOnce(&mut State) -> std::io::Result<()>,
     ) -> Answered {
         let mut state = self.lock();
-        if following != Some(state.term) || state.role == Role::Primary {
+        if following != Some(state.term) || state.role == SimRole::Primary {
             return Err(format!("STALE {}", state.term));
         }
         state.last_contact = Instant::now();
-        if let Role::Replica { of, .. } = state.role {
+        if let SimRole::Replica { of, .. } = state.role {
             // An older connection of the same primary may have ended after this one began.
-            state.role = Role::Replica { of, linked: true };
+            state.role = SimRole::Replica { of, linked: true };
         }
         change(&mut state).map_err(|error| format!("MISCONF {error}"))?;
         Ok(RespAnswer::Number(state.sequence))
     }
 }
 
-fn role_name(role: Role) -> &'static str {
+fn role_name(role: SimRole) -> &'static str {
     match role {
-        Role::Primary => "master",
-        Role::Replica { .. } => "slave",
+        SimRole::Primary => "master",
+        SimRole::Replica { .. } => "slave",
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::node::Node;
-use super::state::{Follower, Role};
+use super::state::{Follower, SimRole};
 use crate::resp::{RespAnswer, encode, read_line};
 
 /// Longest time in which a primary says nothing.
@@ -41,12 +41,12 @@ impl Node {
             let (last_contact, begins) = {
                 let state = self.lock();
                 match state.role {
-                    Role::Primary => {
+                    SimRole::Primary => {
                         drop(self.wait(state, BEAT));
                         continue;
                     }
                     // At the start it takes over as soon as all others agree.
-                    Role::Replica { of, .. } => (state.last_contact, of.is_none()),
+                    SimRole::Replica { of, .. } => (state.last_contact, of.is_none()),
                 }
             };
             let due = last_contact + self.settings.takeover;
@@ -83,14 +83,14 @@ impl Node {
     /// Becomes the primary, unless something was heard of one since `last_contact`.
     fn take_over(self: &Arc<Node>, last_contact: Instant, peers: &[Peer]) {
         let mut state = self.lock();
-        if state.role == Role::Primary || state.last_contact != last_contact {
+        if state.role == SimRole::Primary || state.last_contact != last_contact {
             return;
         }
         let seen = peers.iter().map(|peer| peer.term).fold(state.term, u64::max);
         // No two nodes ever have the same term, so that one of two primaries gives way.
         let nodes = self.settings.nodes.len() as u64;
         state.term = (seen / nodes + 1) * nodes + self.settings.number as u64;
-        state.role = Role::Primary;
+        state.role = SimRole::Primary;
         let term = state.term;
         self.truth.note("takes-over", json!({ "term": term, "sequence": state.sequence }));
         drop(state);
@@ -120,8 +120,8 @@ impl Node {
     pub fn who(&self) -> RespAnswer {
         let state = self.lock();
         let led = match state.role {
-            Role::Primary => true,
-            Role::Replica { linked, .. } => {
+            SimRole::Primary => true,
+            SimRole::Replica { linked, .. } => {
                 linked && state.last_contact.elapsed() < self.settings.takeover / 4
             }
         };
@@ -131,11 +131,11 @@ impl Node {
     /// Follows the node `of`, the primary of `term`, unless a later one is known.
     pub fn follow(&self, term: u64, of: usize) -> Result<(), String> {
         let mut state = self.lock();
-        if term < state.term || (term == state.term && state.role == Role::Primary) {
+        if term < state.term || (term == state.term && state.role == SimRole::Primary) {
             return Err(format!("STALE {}", state.term));
         }
         state.term = term;
-        state.role = Role::Replica { of: Some(of), linked: true };
+        state.role = SimRole::Replica { of: Some(of), linked: true };
         state.last_contact = Instant::now();
         state.followers.clear();
         self.notify();
@@ -147,7 +147,7 @@ impl Node {
         let mut state = self.lock();
         if state.term < term {
             state.term = term;
-            state.role = Role::Replica { of: None, linked: false };
+            state.role = SimRole::Replica { of: None, linked: false };
             state.last_contact = Instant::now();
             state.followers.clear();
             self.truth.note("steps-down", json!({ "term": term }));
@@ -157,7 +157,7 @@ impl Node {
 
     fn leads(&self, term: u64) -> bool {
         let state = self.lock();
-        state.role == Role::Primary && state.term == term
+        state.role == SimRole::Primary && state.term == term
     }
 
     /// Keeps one replica up to date for as long as this node is the primary.

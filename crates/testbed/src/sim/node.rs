@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::log::{LogOptions, Syncing};
-use super::state::{Role, State};
+use super::state::{SimRole, State};
 use super::truth::Truth;
 use crate::resp::{Answerer, Request, RespAnswer, converse};
 
@@ -164,8 +164,8 @@ impl Node {
     /// Notes that the connection of the primary of `term` is gone.
     fn lose_primary(&self, term: u64) {
         let mut state = self.lock();
-        if let (true, Role::Replica { of, linked: true }) = (state.term == term, state.role) {
-            state.role = Role::Replica { of, linked: false };
+        if let (true, SimRole::Replica { of, linked: true }) = (state.term == term, state.role) {
+            state.role = SimRole::Replica { of, linked: false };
             state.last_contact = Instant::now();
             self.notify();
         }

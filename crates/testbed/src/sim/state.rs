@@ -17,7 +17,7 @@ pub(super) type Value = Option<Arc<[u8]>>;
 
 /// Role that the node takes itself to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum SimRole {
     Primary,
     /// A replica of the node of this number, if it knows one; `linked`: that one's connection is open.
     Replica {
@@ -58,7 +58,7 @@ pub(super) struct State {
     pub term: u64,
     /// Number of the last write.
     pub sequence: u64,
-    pub role: Role,
+    pub role: SimRole,
     /// Time at which a replica last heard of its primary, or of a better successor than itself.
     pub last_contact: Instant,
     pub followers: Vec<Follower>,
@@ -73,7 +73,7 @@ impl State {
         let mut state = State {
             term: 0,
             sequence: 0,
-            role: Role::Replica { of: None, linked: false },
+            role: SimRole::Replica { of: None, linked: false },
             last_contact: Instant::now(),
             followers: Vec::new(),
             lies: Lies::default(),

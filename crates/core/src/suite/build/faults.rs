@@ -3,7 +3,7 @@
 
 use crate::ground::units::format_count;
 use crate::workload::GroupPlan;
-use crate::workload::fault::{Condition, FaultPlan};
+use crate::workload::fault::{FaultCondition, FaultPlan};
 
 use super::super::error::SuiteError;
 use super::super::file::PhaseSpec;
@@ -24,7 +24,7 @@ impl Builder<'_> {
         let mut faults = phase.faults.clone();
         for fault in &mut faults {
             let word = fault.kind().word;
-            let Some(Condition::Acked(count)) = &mut fault.when else { continue };
+            let Some(FaultCondition::Acked(count)) = &mut fault.when else { continue };
             *count = self.scaled(*count);
             if let Some(made) = made.filter(|made| made < count) {
                 let (name, made) = (&phase.name, format_count(made));

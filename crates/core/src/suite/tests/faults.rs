@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::{mistake, plan};
 use crate::suite::{Overrides, Suite};
 use crate::workload::fault::{
-    Condition, CutFrom, FaultField, FaultKind, FaultPlan, FieldForm, Harm, NodeFault, NodeSelector,
-    Sides, Slowness, Way,
+    CutFrom, FaultCondition, FaultField, FaultKind, FaultPlan, FieldForm, Harm, NodeFault,
+    NodeSelector, Sides, Slowness, Way,
 };
 
 fn suite(fault: &str) -> String {
@@ -36,11 +36,11 @@ fn faults_say_what_whom_and_when() {
     let two = "do = \"pause\"\nnode = \"replica\"\ncount = 2\nwhen = \"acked >= 10k\"\nat = \"1s\"";
     assert_eq!(to_nodes(two), (NodeFault::Pause, NodeSelector::Replica, Some(2)));
     let two = fault(two);
-    assert_eq!((two.when, two.at), (Some(Condition::Acked(10_000)), Duration::from_secs(1)));
+    assert_eq!((two.when, two.at), (Some(FaultCondition::Acked(10_000)), Duration::from_secs(1)));
     let named = "do = \"restart\"\nnode = [1, \"redis-3\"]\nwhen = \"rate\"";
     let several = vec![NodeSelector::Number(1), NodeSelector::Name("redis-3".to_owned())];
     assert_eq!(to_nodes(named), (NodeFault::Restart, NodeSelector::Several(several), None));
-    assert_eq!(fault(named).when, Some(Condition::Rate));
+    assert_eq!(fault(named).when, Some(FaultCondition::Rate));
     assert_eq!(fault("do = \"add\"").harm, Harm::Add);
 }
 
@@ -54,7 +54,7 @@ fn a_fault_waits_for_no_more_than_its_phase_makes() {
         suite.plan(&Overrides { scale, ..Overrides::default() })
     };
     let tenth = planned("40k", Some(0.1)).unwrap().phases.remove(0).faults.remove(0);
-    assert_eq!(tenth.when, Some(Condition::Acked(1_000)), "of 4,000");
+    assert_eq!(tenth.when, Some(FaultCondition::Acked(1_000)), "of 4,000");
     let error = planned("9k", None).unwrap_err().to_string();
     assert!(
         error.contains("makes only 9k operations, but its fault `kill` waits for 10k"),

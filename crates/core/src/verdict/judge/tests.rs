@@ -172,7 +172,7 @@ impl Phase {
     }
 
     fn reasons(&self) -> Vec<Reason> {
-        judge_phase(&Evidence {
+        judge_phase(&PhaseFacts {
             plan: &self.plan,
             measure: &self.measure,
             threading: self.threading,

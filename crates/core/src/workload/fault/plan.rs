@@ -12,7 +12,7 @@ use super::values::{FaultValues, InvalidFault};
 /// Condition that must hold before a fault is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Condition {
+pub enum FaultCondition {
     /// So many operations of the phase have succeeded.
     Acked(u64),
     /// The rate that the phase asks for was reached in one whole interval; where its clients ask for no rate, one
@@ -27,7 +27,7 @@ pub struct FaultPlan {
     /// Harm that is done, with its targets.
     pub harm: Harm,
     /// Condition that must hold first; `None` if there is none.
-    pub when: Option<Condition>,
+    pub when: Option<FaultCondition>,
     /// Time at which it is due, from the phase's begin or from when the condition holds.
     pub at: Duration,
     /// Time after the fault at which it is repaired, at the latest when the phase is over; `None`: when the phase is
@@ -73,7 +73,7 @@ struct Written {
     kind: String,
     aim: NodeSelector,
     count: Option<u32>,
-    when: Option<Condition>,
+    when: Option<FaultCondition>,
     at: Duration,
     repair: Option<Duration>,
     every: Option<Duration>,

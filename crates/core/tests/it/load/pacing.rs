@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use kvdyno_core::load::{Begin, Job};
 use kvdyno_core::measure::{WorkerUse, allowed_cpus, now, pin_current_thread};
-use kvdyno_core::verdict::{Evidence, Reason, judge_phase};
+use kvdyno_core::verdict::{PhaseFacts, Reason, judge_phase};
 
 use super::*;
 
@@ -63,7 +63,7 @@ fn a_client_that_is_starved_is_told_to_be_the_limit() {
         stop.store(true, Ordering::Relaxed);
         (measure, plan)
     });
-    let reasons = judge_phase(&Evidence {
+    let reasons = judge_phase(&PhaseFacts {
         plan: &plan,
         measure: &measure,
         threading: Threading::Networked,

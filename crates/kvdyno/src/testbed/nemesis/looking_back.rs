@@ -38,7 +38,7 @@ pub struct LookBack {
 }
 
 /// The inserts between two cuts of power.
-pub(super) struct Stretch {
+pub(super) struct InsertStretch {
     look: LookBack,
     /// The first record that no cut has met.
     next: u64,
@@ -72,10 +72,10 @@ impl FaultExecutor {
     }
 }
 
-impl Stretch {
-    pub(super) fn new(look: LookBack) -> Stretch {
+impl InsertStretch {
+    pub(super) fn new(look: LookBack) -> InsertStretch {
         let (next, cut, met) = (look.first, None, Vec::new());
-        Stretch { look, next, cut, met, acknowledged: 0, absent: Vec::new() }
+        InsertStretch { look, next, cut, met, acknowledged: 0, absent: Vec::new() }
     }
 
     /// Power is about to be cut. Inserts that another cut met and nobody looked for stay to be looked for.

@@ -33,7 +33,7 @@ pub(super) struct Cache {
 
 /// Outcome of a cut of power for what was not flushed, in pieces: writes, or sectors of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct CutOutcome {
     pub writes: u64,
     pub pieces: u64,
     pub kept: u64,
@@ -68,8 +68,8 @@ impl Cache {
     ///
     /// # Errors
     /// The system's error.
-    pub fn cut(&mut self, image: &File, lose: Lose, seed: u64) -> io::Result<Kept> {
-        let mut told = Kept { writes: self.writes.len() as u64, ..Kept::default() };
+    pub fn cut(&mut self, image: &File, lose: Lose, seed: u64) -> io::Result<CutOutcome> {
+        let mut told = CutOutcome { writes: self.writes.len() as u64, ..CutOutcome::default() };
         if lose != Lose::Unwritten {
             for write in self.writes.iter().rev() {
                 image.write_all_at(&write.old, write.offset)?;
@@ -118,10 +118,10 @@ mod tests {
         all.chunks(SECTOR).map(|sector| sector[0]).collect()
     }
 
-    fn left(lose: Lose, seed: u64) -> (Vec<u8>, Kept) {
+    fn left(lose: Lose, seed: u64) -> (Vec<u8>, CutOutcome) {
         let (mut cache, image) = written();
         let kept = cache.cut(&image, lose, seed).unwrap();
-        assert_eq!(cache.cut(&image, Lose::Unflushed, 0).unwrap(), Kept::default());
+        assert_eq!(cache.cut(&image, Lose::Unflushed, 0).unwrap(), CutOutcome::default());
         (sectors(&image), kept)
     }
 
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(left(Lose::Unwritten, 1).0, all, "it keeps what it was handed");
         let (none, kept) = left(Lose::Unflushed, 1);
         assert!(none[..2] == [1, 1] && none[2..].iter().all(|byte| *byte == 0), "{none:?}");
-        assert_eq!(kept, Kept { writes: 64, pieces: 64, kept: 0 });
+        assert_eq!(kept, CutOutcome { writes: 64, pieces: 64, kept: 0 });
     }
 
     /// Each sector holds what one of the writes to it put there, or what was flushed.

@@ -18,7 +18,7 @@ use fuser::{
 use kvdyno_core::ground::random::Random;
 use kvdyno_core::workload::fault::{Access, DiskTrouble, Lose, Misbehaviour};
 
-use super::cache::{Cache, Kept};
+use super::cache::{Cache, CutOutcome};
 use super::{Answer, DESCRIPTORS, Order, PIECE, Said};
 
 /// The file's own number; the folder that it lies in has 1.
@@ -231,7 +231,7 @@ impl State {
     }
 
     /// Takes and gives nothing from now on, and loses what it is to lose.
-    fn cut(&mut self, image: &File, lose: Lose, seed: u64) -> Result<Kept, String> {
+    fn cut(&mut self, image: &File, lose: Lose, seed: u64) -> Result<CutOutcome, String> {
         self.off = true;
         let cut = self.cache.cut(image, lose, seed);
         cut.map_err(|error| self.note(&error))
@@ -313,10 +313,10 @@ impl State {
     }
 }
 
-impl Kept {
+impl CutOutcome {
     /// Describes the outcome in words; empty where the disk keeps all that it was handed.
     fn describe(self, lose: Lose, seed: u64) -> String {
-        let Kept { writes, pieces, kept } = self;
+        let CutOutcome { writes, pieces, kept } = self;
         match lose {
             Lose::Unwritten => String::new(),
             Lose::Some => {
