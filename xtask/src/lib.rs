@@ -8,6 +8,7 @@ pub mod deny;
 pub mod dist;
 pub mod durability;
 pub mod fuzz;
+pub mod lines;
 pub mod mutants;
 pub mod readme;
 pub mod real;

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::{
-    StepFailure, alarms, bench, checks, crates, deny, dist, durability, fuzz, mutants, readme,
-    real, testing, truth,
+    StepFailure, alarms, bench, checks, crates, deny, dist, durability, fuzz, lines, mutants,
+    readme, real, testing, truth,
 };
 
 /// Developer chores.
@@ -36,6 +36,8 @@ enum Chore {
     Deny,
     /// Feed mutated inputs to every parser
     Fuzz(fuzz::Options),
+    /// Count the lines of production code by folder
+    Lines,
     /// Change the code that judges, place by place, and print the changes that no test notices
     Mutants(mutants::Options),
     /// Run the commands that README.md shows
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Chore::Crates => crates::crates(),
         Chore::Deny => deny::deny(),
         Chore::Fuzz(options) => fuzz::fuzz(&options),
+        Chore::Lines => lines::lines(),
         Chore::Mutants(options) => mutants::mutants(&options),
         Chore::Readme => readme::run(),
         Chore::Alarms(options) => alarms::alarms(&options),
