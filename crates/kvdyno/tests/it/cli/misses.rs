@@ -112,7 +112,8 @@ fn explains_the_misses(result: &Value, ended: &Ended, promised: bool) {
     let anew = figures.iter().find(|figure| figure["name"] == "servers started anew");
     let anew = anew.unwrap_or_else(|| panic!("the restart was not seen: {figures:?}"));
     assert_eq!(anew["value"], 1.0);
-    assert!(ended.out.contains("servers started anew: 1"), "{}", ended.out);
+    let row = |line: &str| line.contains("servers started anew") && line.contains(" 1.00 ");
+    assert!(ended.out.lines().any(row), "{}", ended.out);
     let misses = reason(result).unwrap_or_else(|| panic!("no reason: {}", ended.out));
     let text = misses["text"].as_str().expect("a text");
     assert!(text.contains("; started anew meanwhile: ") && text.contains(", up for "), "{text}");

@@ -53,7 +53,7 @@ fn helium_2015_b_stands_beside_the_bare_device() {
         assert!(figure["value"].as_f64().unwrap() > 0.0, "{figure}");
         assert!(figure["detail"].as_str().unwrap().contains("fio-"), "{figure}");
     }
-    assert!(beside.printed.contains("gets per read of the device: "), "{}", beside.printed);
+    assert!(beside.printed.contains("gets per read of the device "), "{}", beside.printed);
     let none = run("helium-2015-b", "map:", &options);
     assert!(none.phases().iter().all(|phase| phase["figures"].as_array().unwrap().is_empty()));
 }

@@ -353,7 +353,6 @@ pub const ELSEWHERE: &[(&str, &[&str])] = &[
             "the conductor has stopped listening",
             "the system gives no random bytes",
             "a key without its public half",
-            "the page's template",
             "the page would have",
         ],
     ),
