@@ -104,7 +104,7 @@ fn over_rest(url: &str) {
     assert!(!profile.capabilities.may_forget, "its cache has no limit");
     let elsewhere = url.replace("/bench/", "/none/");
     let error = run(rest(&elsewhere).profile()).unwrap_err();
-    assert!(error.message.contains("a cache `none`"), "{error}");
+    assert!(error.message.contains("no readable cache `none`"), "{error}");
 }
 
 /// HTTPS, with the authority that one must trust, without it and with another.
