@@ -7,22 +7,17 @@ use crate::cell::Cell;
 /// Builds the table of what was changed; nothing if that is nothing.
 pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
     let suite = &subject.result.suite;
-    let row = |key: &str, defined: Cell, here: String| {
-        DataRow::new([Cell::Text(key.to_owned()), defined, Cell::Text(here)])
+    // A result holds its plan after the change: the values before it stand in the suite only, and are not told here.
+    let row = |key: &str, value: &str| {
+        DataRow::new([Cell::Text(key.to_owned()), Cell::Text(value.to_owned())])
     };
-    let scaled =
-        suite.scale.map(|scale| row("scale", Cell::Text("1".to_owned()), scale.to_string()));
+    let scaled = suite.scale.map(|scale| row("scale", &scale.to_string()));
     let changed = suite.changes.iter().map(|change| {
         let (key, value) = changed_key(change);
-        // A result holds its plan after the change; what the suite says stands in the suite only.
-        row(key, Cell::Nothing, value.to_owned())
+        row(key, value)
     });
     let table = DataTable {
-        columns: vec![
-            DataColumn::words("Key"),
-            DataColumn::words("Suite"),
-            DataColumn::words("This run"),
-        ],
+        columns: vec![DataColumn::words("Key"), DataColumn::words("This run")],
         rows: scaled.into_iter().chain(changed).collect(),
         ..DataTable::default()
     };
@@ -59,6 +54,6 @@ mod tests {
             [["clients", "7"], ["run.keys", "zipfian theta=0.9"], ["linearizability", "true"]];
         assert_eq!(rows(&told(&result)), expected);
         result.suite.scale = Some(0.001);
-        assert_eq!(rows(&told(&result))[..2], [["scale", "1", "0.001"], ["clients", "–", "7"]]);
+        assert_eq!(rows(&told(&result))[..2], [["scale", "0.001"], ["clients", "7"]]);
     }
 }

@@ -25,7 +25,10 @@ pub(super) fn facts(result: &RunResult) -> Vec<(String, Cell)> {
 pub(super) fn stamps(subject: &Subject<'_>) -> Vec<String> {
     let debug = subject.result.kvdyno.debug;
     let debug = debug.then(|| "debug build: these figures are worth nothing".to_owned());
-    let status = status(&subject.result.status, subject.is_live);
+    // A store that ended in the same way says so itself; the head of a page that goes on always tells.
+    let is_of_a_store = subject.result.runs.iter().any(|run| run.status == subject.result.status);
+    let is_told = !subject.is_live && is_of_a_store;
+    let status = status(&subject.result.status, subject.is_live).filter(|_| !is_told);
     debug.into_iter().chain(status.map(|status| format!("the run {status}"))).collect()
 }
 

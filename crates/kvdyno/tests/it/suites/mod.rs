@@ -1,23 +1,11 @@
 //! Runs a suite by the command itself, as a user does, and checks what every good run has in common.
 
-#[cfg(all(
-    feature = "server-tests",
-    feature = "cassandra",
-    feature = "mongodb",
-    feature = "etcd",
-    feature = "nats"
-))]
+#[cfg(all(feature = "server-tests", feature = "full"))]
 mod caches;
 mod in_process;
 #[cfg(feature = "server-tests")]
 mod on_servers;
-#[cfg(all(
-    feature = "server-tests",
-    feature = "cassandra",
-    feature = "mongodb",
-    feature = "etcd",
-    feature = "nats"
-))]
+#[cfg(all(feature = "server-tests", feature = "full"))]
 mod on_testbeds;
 
 use serde_json::Value;
