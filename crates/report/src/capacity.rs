@@ -1,4 +1,4 @@
-//! What a search for the highest rate found, in sentences: the same on the terminal, in Markdown and
+//! Results of a search for the highest rate, in sentences: the same on the terminal, in Markdown and
 //! on the page.
 
 use kvdyno_core::evidence::EvidenceStatus;

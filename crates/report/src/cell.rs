@@ -7,7 +7,7 @@ use kvdyno_core::store::FigureUnit;
 
 use crate::result::{Level, StretchResult, Undecided};
 
-/// What a cell holds. Times are ns.
+/// Content of a cell. Times are ns.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
     /// There is none, or too little to tell it.
@@ -40,7 +40,7 @@ pub(crate) enum Cell {
     Share(f64, usize),
     /// Size in memory.
     Bytes(u64),
-    /// How long something took.
+    /// Length of time.
     Time(u64),
     /// The least that something took.
     AtLeast(u64),
@@ -61,7 +61,7 @@ pub(crate) struct Recovery {
     pub after_ns: Option<u64>,
     /// The last time at which it could have been seen.
     pub watched_ns: u64,
-    /// What nothing at all is called.
+    /// Word for no effect at all.
     pub unaffected: &'static str,
 }
 

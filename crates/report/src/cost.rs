@@ -1,4 +1,4 @@
-//! What the servers cost and what one gets for it, in sentences; and how many servers a load needs,
+//! Cost of servers and the operations for that price, in sentences; and the number of servers that a load needs,
 //! from what was measured.
 
 use kvdyno_core::capacity::Fit;
@@ -10,7 +10,7 @@ use kvdyno_core::ground::numbers::{grouped, money, small};
 /// A rate that a store carried: what it is, requests a second, and the most it may have been.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CarriedRate {
-    /// Where it was measured.
+    /// Place of the measurement.
     pub what: String,
     /// Operations a second.
     pub rate: f64,
@@ -41,14 +41,13 @@ pub fn carried(run: &StoreRun) -> Vec<CarriedRate> {
     measured.filter_map(of_phase).collect()
 }
 
-/// What the servers of a run cost, and what each rate of `run` costs with them. Without prices
-/// nothing.
+/// Describes the cost of the servers of a run, and of each rate of `run` with them; nothing without prices.
 #[must_use]
 pub fn cost_lines(result: &RunResult, run: &StoreRun) -> Vec<String> {
     result.cost.as_ref().map_or_else(Vec::new, |cost| lines_with(cost, run))
 }
 
-/// What the servers cost.
+/// Describes the cost of the servers.
 #[must_use]
 pub fn servers_line(cost: &CostResult) -> String {
     let currency = &cost.currency;
@@ -86,7 +85,7 @@ pub fn lines_with(cost: &CostResult, run: &StoreRun) -> Vec<String> {
     lines
 }
 
-/// How many servers carry `load`, from the run that is given last; runs of several numbers of
+/// Describes the number of servers that carry `load`, from the run that is given last; runs of several numbers of
 /// servers tell how they scale.
 #[must_use]
 pub fn needed_lines(load: f64, runs: &[&StoreRun], cost: Option<&CostResult>) -> Vec<String> {

@@ -12,7 +12,7 @@ use crate::result::{
     WriteAccount, add, rate,
 };
 
-/// What is known of a figure, or why it is not known. `may_forget`: the store may evict.
+/// Returns the value of a figure, or the reason why it is not known. `may_forget`: the store may evict.
 pub(crate) fn measured(
     phase: &PhaseResult,
     subject: &Subject,
@@ -62,7 +62,7 @@ pub(crate) fn measured(
     }
 }
 
-/// How much there is of what a figure is about: a condition that nothing could have broken confirms nothing. 1 where it is
+/// Counts the things that a figure is about: a condition that nothing could have broken confirms nothing. 1 where it is
 /// not counted.
 pub(crate) fn stake(phase: &PhaseResult, subject: &Subject) -> u64 {
     let load = Operated {
@@ -99,16 +99,16 @@ pub(crate) fn stake(phase: &PhaseResult, subject: &Subject) -> u64 {
     }
 }
 
-/// What the operations of a phase came to, or have come to so far.
+/// Operations of a phase, ended or so far.
 #[derive(Clone, Copy)]
 pub(crate) struct Operated<'a> {
     pub series: &'a [SeriesResult],
     pub wall_ns: u64,
-    /// What was due and never started, by its age when the phase stopped.
+    /// Operations that were due and never started, by their age when the phase stopped, ns.
     pub unstarted: Option<&'a Latency>,
 }
 
-/// What is known of a figure from operations alone, or why it is not known.
+/// Returns the value of a figure from operations alone, or the reason why it is not known.
 pub(crate) fn of_operations(load: Operated<'_>, subject: &Subject) -> Result<Measured, String> {
     let of = subject.operations;
     match &subject.figure {
@@ -135,7 +135,7 @@ pub(crate) fn of_operations(load: Operated<'_>, subject: &Subject) -> Result<Mea
     }
 }
 
-/// What counts as done before the phase ended: of gets the hits, unless misses are asked for.
+/// Counts the operations done before the phase ended: of gets the hits, unless misses are asked for.
 fn counted(series: &SeriesResult, of: Operations) -> u64 {
     let found = if of.include_hits() { series.found_in_time() } else { 0 };
     let nothing = if of.include_misses() { series.found_nothing_in_time() } else { 0 };
@@ -188,7 +188,7 @@ fn meant(series: &SeriesResult, of: Operations) -> impl Iterator<Item = &Latency
     hits.into_iter().chain(misses.filter(|_| of.include_misses()))
 }
 
-/// What was due and never started is of no kind: it counts against each, as never answered, so a
+/// Returns a latency. An operation that was due and never started is of no kind: it counts against each, as never answered, so a
 /// percentile may come out too high and never too low. Where it falls among them their ages at the end
 /// are its lower bound.
 fn latency(load: Operated<'_>, subject: &Subject) -> Result<Measured, String> {

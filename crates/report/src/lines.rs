@@ -9,7 +9,7 @@ use crate::scorecard::scorecard_lines;
 use crate::view::{PhaseView, main_row};
 use crate::wording::shows_published;
 
-/// What a value is counted in.
+/// Unit of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineUnit {
     /// Operations a second.
@@ -31,9 +31,9 @@ pub enum LineUnit {
 pub struct ReportLine {
     /// Heading.
     pub label: &'static str,
-    /// What it is, for the page's hints and comparisons.
+    /// Explanation, for the page's hints and comparisons.
     pub meaning: &'static str,
-    /// What the value is counted in.
+    /// Unit of the value.
     pub unit: LineUnit,
     /// The value; `None` where a row has none.
     pub value: fn(&PhaseView) -> Option<f64>,
@@ -43,7 +43,7 @@ pub struct ReportLine {
     pub spare: bool,
 }
 
-/// What a line is but for its label, its meaning and its value.
+/// Defaults of a line beside its label, its meaning and its value.
 const PLAIN: ReportLine = ReportLine {
     label: "",
     meaning: "",
@@ -223,8 +223,8 @@ pub(crate) fn latency_unit(result: &RunResult) -> LatencyUnit {
     }
 }
 
-/// What was found out about a store beyond its table, in sentences without stops: the headline and
-/// the scorecard of a standard suite, what searches found, what it costs.
+/// Describes the findings about a store beyond its table, in sentences without stops: the headline and
+/// the scorecard of a standard suite, the results of searches, the cost.
 #[must_use]
 pub fn findings(result: &RunResult, run: &StoreRun) -> Vec<String> {
     let skipped =

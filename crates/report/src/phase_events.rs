@@ -1,4 +1,4 @@
-//! What limited a phase and what happened in it, in sentences that the terminal, the page and Markdown
+//! Limits of a phase and events in it, in sentences that the terminal, the page and Markdown
 //! share.
 
 use crate::result::{
@@ -6,8 +6,8 @@ use crate::result::{
 };
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
 
-/// What a phase was limited by, when it settled and where it left its level, a sentence each without a
-/// stop; of phases that only prepare nothing.
+/// Describes the limit of a phase, the time when it settled and the times when it left its level, a sentence each without a
+/// stop; nothing for phases that only prepare.
 #[must_use]
 pub fn course_lines(run: &StoreRun, phase: &PhaseResult) -> Vec<String> {
     if phase.prepares() {
@@ -27,7 +27,7 @@ pub fn course_lines(run: &StoreRun, phase: &PhaseResult) -> Vec<String> {
         .collect()
 }
 
-/// Of these, what was not as it should be: nodes that got no requests, throughput or latency that never settled or
+/// Describes those of these that were not as they should be: nodes that got no requests, throughput or latency that never settled or
 /// left its level.
 #[must_use]
 pub fn departures(phase: &PhaseResult) -> Vec<String> {
@@ -60,7 +60,7 @@ fn settled_lines(course: &CourseResult, open: bool) -> Vec<String> {
     lines
 }
 
-/// What tells whether a phase has settled.
+/// Names the figure by which a phase has settled.
 fn settling(open: bool) -> &'static str {
     if open { "the median latency" } else { "throughput" }
 }

@@ -12,18 +12,18 @@ use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
 /// Figures whose ratio is below this are called level.
 const LEVEL: f64 = 1.01;
 
-/// How the stores of a result stand against each other.
+/// Order of the stores of a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranking {
-    /// Whose figures the verdict doubts: told before any figure, for they are ranked all the same.
+    /// Stores whose figures the verdict doubts: told before any figure, for they are ranked all the same.
     pub doubts: Vec<String>,
     /// One entry for each measured phase.
     pub phases: Vec<PhaseRanking>,
-    /// What speaks against a plain comparison.
+    /// Reasons against a plain comparison.
     pub cautions: Vec<String>,
 }
 
-/// How the stores stand in a phase.
+/// Order of the stores in a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhaseRanking {
     /// First column of the table.
@@ -46,7 +46,7 @@ pub fn store_labels(result: &RunResult) -> Vec<String> {
 }
 
 impl Ranking {
-    /// How the stores of a result stand; `None` unless there are two or more.
+    /// Ranks the stores of a result; `None` unless there are two or more.
     ///
     /// # Errors
     /// [`HistogramError`] if a histogram cannot be decoded.
@@ -131,7 +131,7 @@ fn ranked(figure: &str, entries: &[(&str, f64)], text: impl Fn(f64) -> String) -
     format!("{verb} {}, {}", text(*value), rest.join(", "))
 }
 
-/// How many times the larger is the smaller.
+/// Returns the larger as a multiple of the smaller.
 fn factor(a: f64, b: f64) -> f64 {
     a.max(b) / a.min(b).max(f64::MIN_POSITIVE)
 }

@@ -1,4 +1,4 @@
-//! What speaks against a measurement, told once: reasons that several phases share are one, with their range.
+//! Reasons against a measurement, each told once: reasons that several phases share are one, with their range.
 
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
 
@@ -9,17 +9,17 @@ use crate::result::{Level, Reason, StoreRun};
 pub struct ToldReason {
     /// Short name, such as `client-limited`.
     pub name: String,
-    /// How bad it is.
+    /// Level that the reason alone would give the verdict.
     pub level: Level,
     /// Worth knowing, and no reason to doubt the figures.
     pub remark: bool,
     /// Names of the phases; empty if it is about the whole run.
     pub phases: Vec<String>,
-    /// What is wrong, in one sentence without a stop; of several phases where it is worst.
+    /// Description of what is wrong, in one sentence without a stop; of several phases where it is worst.
     pub text: String,
     /// Figures and threshold, where they tell more than the text.
     pub figures: Option<String>,
-    /// What to do, in one sentence without a stop.
+    /// Advice, in one sentence without a stop.
     pub advice: String,
 }
 

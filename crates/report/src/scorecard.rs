@@ -1,4 +1,4 @@
-//! Which criteria of a good key-value benchmark a run met, so that a quick look is never mistaken
+//! Criteria of a good key-value benchmark that a run met, so that a quick look is never mistaken
 //! for a full one; and the headline of a standard suite. The criteria are those that the authors of
 //! the published evaluations named.
 
@@ -23,11 +23,11 @@ const OVER_TIME: u64 = 60_000_000_000;
 /// A criterion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Criterion {
-    /// What is asked for.
+    /// Criterion.
     pub name: &'static str,
     /// The run met it.
     pub met: bool,
-    /// What the run had of it.
+    /// Figure of the run for it.
     pub figure: String,
 }
 
@@ -114,7 +114,7 @@ fn headline(result: &RunResult, run: &StoreRun) -> String {
     format!("headline: {rate} requests a second with {conditions}, {kept}{price}")
 }
 
-/// What became of acknowledged writes, as far as the run shows it, as the end of a sentence.
+/// Describes the fate of acknowledged writes, as far as the run shows it, as the end of a sentence.
 fn kept(run: &StoreRun, all: &[Evidence]) -> String {
     if run.phases.iter().all(|phase| phase.tally.is_none()) {
         return "nothing was checked".to_owned();
@@ -196,13 +196,13 @@ fn hours(phases: &[&PhaseResult]) -> (bool, String) {
     (all >= HOURS, format!("{} h measured", significant(all / 3_600e9)))
 }
 
-/// How often this was done to a node.
+/// Counts the faults of a kind that were done to nodes.
 fn done(run: &StoreRun, kind: &FaultKind) -> usize {
     let faults = run.phases.iter().flat_map(|phase| &phase.faults);
     faults.filter(|fault| fault.was(kind)).count()
 }
 
-/// What befell nodes, as a part of a sentence; `None` if nothing did.
+/// Names the faults of the run, as a part of a sentence; `None` if nothing did.
 fn befell(run: &StoreRun) -> Option<&'static str> {
     match (done(run, &KILL) > 0, done(run, &POWER) > 0) {
         (true, true) => Some("a node was killed and when the power of one was cut"),

@@ -13,7 +13,7 @@ use crate::evidence;
 use crate::result::{HistogramError, Level, RunResult};
 use layout::{columns, printable, wrapped};
 
-/// How to print.
+/// Style of the output on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Colour and weight by ANSI escapes; only for a terminal that is not told otherwise.

@@ -29,7 +29,7 @@ pub struct LatencyFigures {
     pub mean: Option<f64>,
 }
 
-/// Which time a row's latencies are.
+/// Time that the latencies of a row count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// From when a request was sent to its answer.
@@ -49,7 +49,7 @@ impl Clock {
     }
 }
 
-/// What a row is about.
+/// Subject of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// A phase as a whole.
@@ -65,13 +65,13 @@ pub enum Scope {
 /// A row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PhaseView {
-    /// What it is called.
+    /// Name of the row.
     pub test: String,
-    /// What it is about.
+    /// Subject of the row.
     pub scope: Scope,
-    /// Which time its latencies are.
+    /// Time that its latencies count.
     pub clock: Clock,
-    /// Of a warm-up or a load: how fast it was does not matter.
+    /// True for a warm-up or a load: its speed does not matter.
     pub prepares: bool,
     /// Latencies of operations that were never started are in it, as lower bounds.
     pub lower_bound: bool,
@@ -160,7 +160,7 @@ pub fn main_row(phase: &PhaseResult) -> Result<PhaseView, HistogramError> {
     phase_row(phase, label(phase), clock)
 }
 
-/// What a phase is called. Every warm-up has the same label, so its name tells which one it is.
+/// Returns the name of a phase. Every warm-up has the same label, so its name tells which one it is.
 fn label(phase: &PhaseResult) -> String {
     match phase.name.strip_suffix(":warm-up") {
         Some(warmed) if phase.warmup => format!("{warmed} (warm-up)"),

@@ -1,4 +1,4 @@
-//! What every output says in the same words: stamps, figures, faults, histories, reasons, promises.
+//! Words that every output has in common: stamps, figures, faults, histories, reasons, promises.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub fn shows_published(result: &RunResult) -> bool {
     result.suite.scale.is_none() && result.suite.changes.is_empty()
 }
 
-/// What a result that differs from its suite is stamped with.
+/// Returns the stamp of a result that differs from its suite; `None` if it does not.
 #[must_use]
 pub fn difference_stamp(result: &RunResult) -> Option<String> {
     let suite = &result.suite;
@@ -35,7 +35,7 @@ pub fn difference_stamp(result: &RunResult) -> Option<String> {
     }
 }
 
-/// What was done to a node, such as `kill redis-1 (primary) at 10.0 s, done after 3.2 ms`.
+/// Describes a fault or a repair, such as `kill redis-1 (primary) at 10.0 s, done after 3.2 ms`.
 #[must_use]
 pub fn fault_text(fault: &FaultResult) -> String {
     let node = match (fault.node.as_str(), &fault.role) {
@@ -82,7 +82,7 @@ fn redundancy_text(whole: &Redundancy) -> String {
     }
 }
 
-/// What the sampled histories say, such as `linearizable: 3,000 requests about 16 records`.
+/// Describes the linearizability result in one sentence, such as `linearizable: 3,000 requests about 16 records`.
 #[must_use]
 pub fn linearizability_text(result: &LinearizabilityResult) -> String {
     let count = |n: u64| grouped(n as f64);
@@ -128,7 +128,7 @@ pub(crate) fn moment_text(rfc3339: &str) -> String {
     }
 }
 
-/// How much there was to set up and how long it took, in a sentence without a stop.
+/// Describes the parts of a testbed and the time to set it up, in a sentence without a stop.
 pub(crate) fn testbed_summary(testbed: &TestbedResult) -> String {
     let counted = |count: usize, what: &str, plural: &str| {
         format!("{count} {what}{}", if count == 1 { "" } else { plural })
@@ -203,12 +203,12 @@ pub(crate) fn condition_text(condition: &ConditionResult) -> String {
     }
 }
 
-/// How far a claim reaches, in a sentence.
+/// Describes the reach of a claim in one sentence.
 pub(crate) fn reach_text(claim: &ClaimResult) -> String {
     format!("reaches {}", claim.reach)
 }
 
-/// How a run ended that did not come to its end, in words that follow "the run".
+/// Describes the end of a run that was cut short, in words that follow "the run"; `None` if it is complete.
 pub(crate) fn status_text(status: &Status) -> Option<String> {
     match status {
         Status::Complete => None,
@@ -218,7 +218,7 @@ pub(crate) fn status_text(status: &Status) -> Option<String> {
     }
 }
 
-/// What verification saw in a run, in a line.
+/// Describes the findings of verification in a run, in one line.
 pub(crate) fn verification_line(run: &StoreRun) -> String {
     if run.phases.is_empty() {
         return "verified: nothing; no phase was measured".to_owned();
@@ -254,7 +254,7 @@ pub(crate) fn verification_line(run: &StoreRun) -> String {
     format!("verified: {}", parts.join(", "))
 }
 
-/// How much of what was read could be judged. Where the fields of a record are written apart, each is.
+/// Counts the reads that could be judged, in words. Where the fields of a record are written apart, each is.
 pub(crate) fn judged_text(tally: &Tally) -> String {
     let count = |n: u64| grouped(n as f64);
     let (judged, reads) = (count(tally.judged), count(tally.reads));
@@ -294,7 +294,7 @@ fn anomalies_text(tally: &Tally) -> String {
     }
 }
 
-/// Whether requests may have been applied, in words.
+/// Names the certainty with which requests were not applied.
 pub(crate) fn certainty_text(certainty: Certainty) -> &'static str {
     match certainty {
         Certainty::Failed => "surely not applied",

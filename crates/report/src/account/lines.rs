@@ -11,7 +11,7 @@ use kvdyno_core::ground::numbers::{duration_text, grouped};
 pub(crate) struct AccountLine {
     /// Heading.
     pub label: &'static str,
-    /// What it is, for the page's hints.
+    /// Explanation, for the page's hints.
     pub meaning: &'static str,
     /// The value.
     pub cell: fn(&FaultAccount, &SideAccount) -> Cell,
@@ -138,7 +138,7 @@ pub(crate) fn rows(accounts: &[FaultAccount]) -> Vec<Vec<Cell>> {
     rows
 }
 
-/// What became of the writes, in one sentence.
+/// Describes the account of writes in one sentence.
 pub(crate) fn writes_text(writes: &WriteAccount) -> String {
     let count = |n: u64| grouped(n as f64);
     let lost = match (writes.exact, writes.lost) {
@@ -186,7 +186,7 @@ pub(crate) fn writes_text(writes: &WriteAccount) -> String {
     format!("{parts}{own}{lost}; {read} records read back {}{copies}", writes.how)
 }
 
-/// Whether replicas agree, as a part of a sentence.
+/// Describes the agreement of replicas, as a part of a sentence.
 fn copies_text(copies: &CopiesAccount) -> String {
     if !copies.not_shown.is_empty() {
         return format!("whether replicas agree is not shown: {}", copies.not_shown);
@@ -224,7 +224,7 @@ pub(crate) fn examples(writes: &WriteAccount) -> impl Iterator<Item = String> + 
     lost.chain(differ.map(|record| format!("differs: {}", difference_text(record))))
 }
 
-/// Which node has what of a record.
+/// Describes the copies of a record on each node.
 fn difference_text(record: &DifferingRecord) -> String {
     let found = record.found.iter().map(|(node, what)| format!("{node} has {what}"));
     let found: Vec<String> = found.collect();
@@ -257,7 +257,7 @@ fn lost_text(lost: &LostWrite) -> String {
     )
 }
 
-/// How far stale reads were behind, in one sentence.
+/// Describes the age of stale reads in one sentence.
 pub(crate) fn stale_text(stale: &StaleAccount) -> String {
     let count = |n: u64| grouped(n as f64);
     let plural = |n: u64| if n == 1 { "" } else { "s" };

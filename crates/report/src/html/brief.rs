@@ -1,4 +1,4 @@
-//! How much of a figure the charts of a page hold.
+//! Precision of the figures in the charts of a page.
 
 /// Four significant digits; `None` for what JSON cannot hold.
 pub(super) fn rounded(value: f64) -> Option<f64> {

@@ -39,7 +39,7 @@ impl CapacityCharts {
         searches.map(|(store, capacity)| CapacityCharts::new(store, capacity)).collect()
     }
 
-    /// Of a search that goes on: what it has tried so far.
+    /// Builds the charts of a search that goes on, from the rates that it has tried so far.
     pub(crate) fn so_far(store: usize, probes: &[ProbeResult]) -> Option<CapacityCharts> {
         let first = probes.first()?;
         let tried = |is_open: bool| {

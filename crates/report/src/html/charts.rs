@@ -63,7 +63,7 @@ pub(crate) struct RunCharts {
     backlog: Vec<u64>,
     /// Operations that fell due a second: the rate that was asked for.
     due: Vec<Option<f64>>,
-    /// How late requests were sent at most, µs.
+    /// Largest delay of sent requests behind their due times, µs.
     latest_send: Vec<Option<f64>>,
     /// Errors a second by class, and wrong reads by kind.
     errors: Vec<CountCharts>,
@@ -99,7 +99,7 @@ pub(crate) struct Mark {
     pub end: Option<f64>,
 }
 
-/// What the charts of a phase of one store are made of.
+/// Data of the charts of a phase of one store.
 #[derive(Default)]
 pub(crate) struct RunSource<'a> {
     /// Index in the charts' stores.
@@ -127,7 +127,7 @@ pub(crate) struct AgentLine {
     y: Vec<f64>,
 }
 
-/// What kvdyno or a node used over time.
+/// Use of resources by kvdyno or a node over time.
 #[derive(Serialize)]
 struct ProcessCharts {
     name: String,
@@ -142,7 +142,7 @@ struct ProcessCharts {
     network: Vec<Option<f64>>,
 }
 
-/// What was counted under a name, a second.
+/// Counts under a name, a second.
 #[derive(Serialize)]
 struct CountCharts {
     name: String,
@@ -244,7 +244,7 @@ fn phases_of(result: &RunResult) -> Vec<Vec<(usize, &PhaseResult)>> {
 }
 
 impl RunSource<'_> {
-    /// What a phase's result tells; how it went over time is to be added.
+    /// Takes the charts from a phase's result; the timeline is added later.
     pub(crate) fn of_result<'a>(
         store: usize,
         phase: &PhaseResult,
@@ -331,7 +331,7 @@ impl RunCharts {
     }
 }
 
-/// What follows the first `from`.
+/// Returns the elements after the first `from`.
 fn after<T>(all: &[T], from: usize) -> &[T] {
     &all[from.min(all.len())..]
 }
@@ -402,7 +402,7 @@ fn process_charts(name: &str, points: &[Use]) -> ProcessCharts {
     }
 }
 
-/// Of the points after the first `from`, which are `lengths` long.
+/// Builds the charts of a kind from the points after the first `from`, which are `lengths` long, s.
 fn kind_charts(name: &str, all: &[Point], from: usize, lengths: &[f64]) -> KindCharts {
     let points = after(all, from);
     let per_second =
@@ -417,7 +417,7 @@ fn kind_charts(name: &str, all: &[Point], from: usize, lengths: &[f64]) -> KindC
     }
 }
 
-/// What was counted in points that are `lengths` long.
+/// Divides counts of points by the points' `lengths`, s.
 fn per_second(mut counts: Vec<u64>, lengths: &[f64]) -> Vec<Option<f64>> {
     let mut lengths = lengths.to_vec();
     let sliver = joins_sliver(&mut lengths);

@@ -1,4 +1,4 @@
-//! What an error of NATS means: its class, and whether a write may have been applied.
+//! Meaning of an error of NATS: its class, and whether a write may have been applied.
 //!
 //! Servers answer with a code like HTTP's and a number of JetStream's own (nats-server, `server/errors.json`). A request
 //! that nobody listens to is answered by the connected server with *no responders*: the stream has no leader that this

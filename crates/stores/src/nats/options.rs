@@ -1,4 +1,4 @@
-//! What the URL of a NATS bucket says: servers, credentials, the bucket, and how it is read.
+//! Options in the URL of a NATS bucket: servers, credentials, the bucket, and how it is read.
 
 use std::sync::Arc;
 use std::time::Duration;

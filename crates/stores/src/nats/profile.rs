@@ -1,4 +1,4 @@
-//! What a bucket promises, from what its stream and its servers tell.
+//! Promises of a bucket, from the settings of its stream and its servers.
 
 use std::time::Duration;
 

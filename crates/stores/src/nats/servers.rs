@@ -1,4 +1,4 @@
-//! What each server tells of itself beside the load: in its greeting the name of its incarnation, and on its monitoring
+//! Questions to each server beside the load: in its greeting the name of its incarnation, and on its monitoring
 //! page when it syncs.
 
 use std::time::Duration;

@@ -214,7 +214,7 @@ impl Endpoint {
         self.timeout
     }
 
-    /// How TLS is spoken, if it is.
+    /// Returns the configuration of TLS; `None` without TLS.
     #[cfg(any(feature = "cassandra", feature = "nats"))]
     pub(crate) fn tls(&self) -> Option<Arc<ClientConfig>> {
         self.tls.clone()
