@@ -24,7 +24,7 @@ use kvdyno_core::store::{
 use crate::entry::{Entry, threading_of};
 use crate::error::StoreError;
 use crate::incarnations::{Incarnations, ServerIncarnations};
-use crate::placement::{Hash, Placement, evenness};
+use crate::placement::{Hash, Placement, WEIGHTS_OPTION, evenness, hash_option};
 use crate::url::StoreUrl;
 use crate::wire::{
     self, Dialogue, Endpoint, MalformedAnswer, Protocol, ReachOptions, Sent, Stream, WireTransport,
@@ -48,12 +48,8 @@ pub const ENTRY: Entry = Entry {
             "meta, or text for servers before 1.6 and for Infinispan; meta, and text where the \
              connection is closed at a meta command",
         ),
-        (
-            "hash",
-            "several servers: ketama (libmemcached's continuum) or mix (FNV-1a, fmix64, modulo); \
-                  ketama",
-        ),
-        ("weights", "with ketama: a whole number for each server, such as 2,1,1; all the same"),
+        ("hash", hash_option!("ketama")),
+        ("weights", WEIGHTS_OPTION),
         ("tls", "memcacheds: insecure takes any certificate, and the result says so; verify"),
         ("pin", "memcacheds: SHA-256 fingerprint of the one certificate to take; none"),
         (
@@ -306,7 +302,7 @@ mod tests {
         assert_eq!(names(&socket), ["/run/m.sock"]);
         let several = open("memcached://h1,h2:1,h3?weights=1,2,3").unwrap();
         assert_eq!(names(&several), ["h1:11211", "h2:1", "h3:11211"]);
-        assert!(matches!(*several.placement, Placement::Ketama(_)));
+        assert!(matches!(*several.placement, Placement::Ring(_, Hash::Ketama)));
         let mixed = open("memcached://h1,h2?hash=mix").unwrap();
         assert!(matches!(*mixed.placement, Placement::Mix(2)));
     }

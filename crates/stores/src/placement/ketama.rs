@@ -4,9 +4,11 @@
 //!
 //! Each server gets 160 points on a circle of 32 bits, in the ratio of the weights. Points are the four
 //! little-endian quarters of the MD5 of `host-N`, or `host:port-N` if the port is not 11211, for N from
-//! 0. A key lies on the server of the first point at or after the first quarter of its own MD5.
+//! 0. The place of a key is the first quarter of its own MD5. twemproxy has the same circle, but places keys by FNV-1a.
 
 use md5::{Digest, Md5};
+
+use super::ring::Ring;
 
 /// Points of a server of mean weight.
 const POINTS: f32 = 160.0;
@@ -15,48 +17,30 @@ const POINTS_PER_HASH: f32 = 4.0;
 /// The port that a server's name leaves out.
 const DEFAULT_PORT: u16 = 11211;
 
-/// The circle.
-#[derive(Clone, Debug)]
-pub struct Continuum {
-    /// (place, number of the server), in order.
-    points: Vec<(u32, usize)>,
+/// Returns the circle of servers with their weights, each of 1 or more.
+pub(super) fn ring<'a>(servers: impl Iterator<Item = ((&'a str, u16), u32)>) -> Ring {
+    let servers: Vec<_> = servers.collect();
+    let total: u64 = servers.iter().map(|(_, weight)| u64::from(*weight)).sum();
+    let mut points = Vec::new();
+    for (number, ((host, port), weight)) in servers.iter().enumerate() {
+        // In single precision, as libmemcached counts: another result would place other keys.
+        let share = *weight as f32 / total as f32;
+        let hashes =
+            (share * POINTS / POINTS_PER_HASH * servers.len() as f32 + 1e-10).floor() as u32;
+        for hash in 0..hashes {
+            let name = match *port {
+                DEFAULT_PORT => format!("{host}-{hash}"),
+                port => format!("{host}:{port}-{hash}"),
+            };
+            points.extend(quarters(name.as_bytes()).map(|place| (u64::from(place), number)));
+        }
+    }
+    Ring::new(points.into_iter())
 }
 
-impl Continuum {
-    /// The continuum of servers with their weights, each of 1 or more.
-    #[must_use]
-    pub fn new<'a>(servers: impl Iterator<Item = ((&'a str, u16), u32)>) -> Continuum {
-        let servers: Vec<_> = servers.collect();
-        let total: u64 = servers.iter().map(|(_, weight)| u64::from(*weight)).sum();
-        let mut points = Vec::new();
-        for (number, ((host, port), weight)) in servers.iter().enumerate() {
-            // In single precision, as libmemcached counts: another result would place other keys.
-            let share = *weight as f32 / total as f32;
-            let hashes =
-                (share * POINTS / POINTS_PER_HASH * servers.len() as f32 + 1e-10).floor() as u32;
-            for hash in 0..hashes {
-                let name = match *port {
-                    DEFAULT_PORT => format!("{host}-{hash}"),
-                    port => format!("{host}:{port}-{hash}"),
-                };
-                points.extend(quarters(name.as_bytes()).map(|place| (place, number)));
-            }
-        }
-        // A server of hardly any weight has no point; if that is all of them, one has all.
-        if points.is_empty() {
-            points.push((0, 0));
-        }
-        points.sort_unstable();
-        Continuum { points }
-    }
-
-    /// Number of the server that has `key`.
-    #[must_use]
-    pub fn of(&self, key: &[u8]) -> usize {
-        let [place, ..] = quarters(key);
-        let at = self.points.partition_point(|point| point.0 < place);
-        self.points.get(at).unwrap_or(&self.points[0]).1
-    }
+/// Returns the place of a key as libmemcached hashes it: the first quarter of its MD5.
+pub(super) fn place(key: &[u8]) -> u64 {
+    u64::from(quarters(key)[0])
 }
 
 fn quarters(bytes: &[u8]) -> [u32; 4] {
@@ -93,34 +77,32 @@ mod tests {
         ("VD6D0]ba_\\", 3_842_502_950, 1),
     ];
 
-    fn published() -> Continuum {
+    fn published() -> Ring {
         let hosts: Vec<String> = (1..=8).map(|n| format!("10.0.1.{n}")).collect();
-        Continuum::new(hosts.iter().map(|host| (host.as_str(), 11211)).zip(WEIGHTS))
+        ring(hosts.iter().map(|host| (host.as_str(), 11211)).zip(WEIGHTS))
     }
 
     #[test]
     fn keys_lie_where_libmemcached_puts_them() {
         let continuum = published();
         for (key, place, server) in KEYS {
-            assert_eq!(quarters(key.as_bytes())[0], place, "{key}");
-            assert_eq!(continuum.of(key.as_bytes()) + 1, server, "{key}");
+            assert_eq!(super::place(key.as_bytes()), u64::from(place), "{key}");
+            assert_eq!(continuum.of(super::place(key.as_bytes())) + 1, server, "{key}");
         }
-        // Behind the last point the circle begins again.
-        assert!(quarters(b"VDEAAAAA")[0] > continuum.points.last().unwrap().0);
-        assert_eq!(continuum.of(b"VDEAAAAA"), continuum.points[0].1);
     }
 
     #[test]
     fn a_server_more_takes_keys_from_all_and_moves_no_other() {
-        let ring = |servers: u16| {
+        let even = |servers: u16| {
             let named = (0..servers).map(|n| (("h", 7_000 + n), 1));
-            Continuum::new(named)
+            ring(named)
         };
-        let (three, four) = (ring(3), ring(4));
+        let (three, four) = (even(3), even(4));
         let mut moved_from = [0; 3];
         for n in 0..10_000 {
             let key = format!("key{n}");
-            let (before, after) = (three.of(key.as_bytes()), four.of(key.as_bytes()));
+            let place = place(key.as_bytes());
+            let (before, after) = (three.of(place), four.of(place));
             if before != after {
                 assert_eq!(after, 3, "{key} moved between old servers");
                 moved_from[before] += 1;
@@ -131,8 +113,8 @@ mod tests {
 
     #[test]
     fn the_least_of_weights_still_gives_a_circle() {
-        let lopsided = Continuum::new([(("a", 1), 1), (("b", 1), u32::MAX)].into_iter());
-        assert_eq!(lopsided.of(b"key"), 1);
-        assert_eq!(Continuum::new([(("a", 1), 1)].into_iter()).of(b"key"), 0);
+        let lopsided = ring([(("a", 1), 1), (("b", 1), u32::MAX)].into_iter());
+        assert_eq!(lopsided.of(place(b"key")), 1);
+        assert_eq!(ring([(("a", 1), 1)].into_iter()).of(place(b"key")), 0);
     }
 }

@@ -1,13 +1,20 @@
 //! Places records on several servers, where the client decides on which of them each lies: client-sharded Redis, Memcached
 //! on several servers.
 //!
-//! `hash=mix`: FNV-1a of the key's bytes (64 bits, draft-eastlake-fnv), MurmurHash3's finalizer
-//! `fmix64` over it, the rest after division by the number of servers. `hash=ketama`: see [`ketama`].
+//! Each value of the option `hash` is the placement of a client of others, so that kvdyno finds the records that such a
+//! client wrote, and the other way round; `mix` is our own: FNV-1a of the key's bytes (64 bits, draft-eastlake-fnv),
+//! MurmurHash3's finalizer `fmix64` over it, the rest after division by the number of servers.
 
 pub mod evenness;
-pub mod ketama;
+mod jedis;
+mod ketama;
+mod murmur;
+mod rendezvous;
+mod ring;
 
-use ketama::Continuum;
+use kvdyno_core::ground::hash::fnv_1a;
+use rendezvous::Rendezvous;
+use ring::Ring;
 
 use crate::error::StoreError;
 use crate::url::StoreUrl;
@@ -20,6 +27,48 @@ pub(crate) enum Hash {
     Mix,
     /// libmemcached's continuum.
     Ketama,
+    /// twemproxy's: libmemcached's continuum, in which a key lies at its FNV-1a.
+    Twemproxy,
+    /// Jedis' circle of servers that are known by their number.
+    Jedis,
+    /// pymemcache's competition of the servers for each key.
+    Rendezvous,
+}
+
+/// All values of the option `hash`, and the names of the placements in a result.
+const HASHES: [(&str, Hash, &str); 5] = [
+    ("mix", Hash::Mix, "mix: FNV-1a, fmix64, modulo"),
+    ("ketama", Hash::Ketama, "ketama: libmemcached's continuum"),
+    ("twemproxy", Hash::Twemproxy, "twemproxy: libmemcached's continuum, keys by FNV-1a"),
+    ("jedis", Hash::Jedis, "jedis: ShardedJedis, MurmurHash64A"),
+    ("rendezvous", Hash::Rendezvous, "rendezvous: pymemcache's HashClient, MurmurHash3"),
+];
+
+/// Meaning of the option `hash`, with its default value.
+macro_rules! hash_option {
+    ($default:literal) => {
+        concat!(
+            "several servers: mix (FNV-1a, fmix64, modulo), or as other clients place: ketama (libmemcached's continuum), \
+             twemproxy (with its fnv1a_64), jedis (ShardedJedis), rendezvous (pymemcache); ",
+            $default
+        )
+    };
+}
+pub(crate) use hash_option;
+
+/// Meaning of the option `weights`.
+pub(crate) const WEIGHTS_OPTION: &str =
+    "with ketama, twemproxy, jedis: a whole number for each server, such as 2,1,1; all the same";
+
+impl Hash {
+    /// Tells if servers may have unequal weights.
+    fn is_weighted(self) -> bool {
+        matches!(self, Hash::Ketama | Hash::Twemproxy | Hash::Jedis)
+    }
+
+    fn describe(self) -> &'static str {
+        HASHES.iter().find(|(_, hash, _)| *hash == self).map_or("", |(_, _, words)| words)
+    }
 }
 
 /// Records on servers, which are counted from 0 in the order of the URL.
@@ -29,8 +78,10 @@ pub(crate) enum Placement {
     One,
     /// By the rest of a division.
     Mix(u64),
-    /// By a continuum.
-    Ketama(Continuum),
+    /// On a circle, by the place that the hash gives a key.
+    Ring(Ring, Hash),
+    /// By competition.
+    Rendezvous(Rendezvous),
 }
 
 impl Placement {
@@ -42,8 +93,7 @@ impl Placement {
         url: &mut StoreUrl,
         default: Hash,
     ) -> Result<PlacementOptions, StoreError> {
-        let choices = [("mix", Hash::Mix), ("ketama", Hash::Ketama)];
-        let hash = url.take_choice("hash", &choices)?.unwrap_or(default);
+        let hash = url.take_choice("hash", &HASHES.map(|(name, hash, _)| (name, hash)))?;
         let weights = match url.take("weights") {
             None => None,
             Some(text) => {
@@ -57,7 +107,7 @@ impl Placement {
                 })?)
             }
         };
-        Ok(PlacementOptions { hash, weights })
+        Ok(PlacementOptions { hash: hash.unwrap_or(default), weights })
     }
 
     /// Returns the server that the record at `key` lies on.
@@ -66,16 +116,23 @@ impl Placement {
         match self {
             Placement::One => 0,
             Placement::Mix(servers) => (mix(key) % servers) as usize,
-            Placement::Ketama(continuum) => continuum.of(key),
+            Placement::Ring(ring, hash) => ring.of(match hash {
+                Hash::Jedis => jedis::place(key),
+                // twemproxy counts in 32 bits: the lower half of the hash (nc_fnv.c).
+                Hash::Twemproxy => fnv_1a(key.iter().copied()) & u64::from(u32::MAX),
+                _ => ketama::place(key),
+            }),
+            Placement::Rendezvous(servers) => servers.of(key),
         }
     }
 
-    /// Returns the name of the hash, and what is said about unequal weights; `None` for one server.
+    /// Returns the name of the hash; `None` for one server.
     pub(crate) fn describe(&self) -> Option<&'static str> {
         match self {
             Placement::One => None,
-            Placement::Mix(_) => Some("mix: FNV-1a, fmix64, modulo"),
-            Placement::Ketama(_) => Some("ketama: libmemcached's continuum"),
+            Placement::Mix(_) => Some(Hash::Mix.describe()),
+            Placement::Ring(_, hash) => Some(hash.describe()),
+            Placement::Rendezvous(_) => Some(Hash::Rendezvous.describe()),
         }
     }
 }
@@ -94,8 +151,9 @@ impl PlacementOptions {
     /// [`StoreError::Url`] if weights are given for another hash or another number of servers.
     pub(crate) fn on(&self, url: &StoreUrl, servers: &[Endpoint]) -> Result<Placement, StoreError> {
         if let Some(weights) = &self.weights {
-            if self.hash != Hash::Ketama {
-                return Err(url.wrong("weights without ketama", "add `hash=ketama`"));
+            if !self.hash.is_weighted() {
+                let problem = "weights with a hash that has none";
+                return Err(url.wrong(problem, "add `hash=ketama`, `twemproxy` or `jedis`"));
             }
             if weights.len() != servers.len() {
                 let problem = format!("{} weights for {} servers", weights.len(), servers.len());
@@ -107,14 +165,16 @@ impl PlacementOptions {
 
     /// Returns the placement on `servers`. Servers behind those with given weights weigh 1.
     pub(crate) fn over(&self, servers: &[Endpoint]) -> Placement {
+        let weights = self.weights.iter().flatten().copied().chain(std::iter::repeat(1));
+        let named = servers.iter().map(|server| (server.host(), server.port()));
         match (servers.len(), self.hash) {
             (1, _) => Placement::One,
             (count, Hash::Mix) => Placement::Mix(count as u64),
-            (_, Hash::Ketama) => {
-                let weights = self.weights.iter().flatten().copied().chain(std::iter::repeat(1));
-                let named = servers.iter().map(|server| (server.host(), server.port()));
-                Placement::Ketama(Continuum::new(named.zip(weights)))
+            (_, Hash::Ketama | Hash::Twemproxy) => {
+                Placement::Ring(ketama::ring(named.zip(weights)), self.hash)
             }
+            (count, Hash::Jedis) => Placement::Ring(jedis::ring(weights.take(count)), self.hash),
+            (_, Hash::Rendezvous) => Placement::Rendezvous(Rendezvous::new(named)),
         }
     }
 }
@@ -162,12 +222,7 @@ impl Split {
 /// FNV-1a over 64 bits (draft-eastlake-fnv), then `fmix64` of MurmurHash3, for FNV's low bits alone
 /// are uneven on keys that differ in few bytes.
 fn mix(key: &[u8]) -> u64 {
-    const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-    let mut hash = OFFSET_BASIS;
-    for byte in key {
-        hash = (hash ^ u64::from(*byte)).wrapping_mul(PRIME);
-    }
+    let mut hash = fnv_1a(key.iter().copied());
     hash ^= hash >> 33;
     hash = hash.wrapping_mul(0xff51_afd7_ed55_8ccd);
     hash ^= hash >> 33;

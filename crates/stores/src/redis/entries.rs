@@ -6,6 +6,7 @@ use kvdyno_core::load::Need;
 
 use super::{RedisStore, words};
 use crate::entry::{Entry, threading_of};
+use crate::placement::{WEIGHTS_OPTION, hash_option};
 
 /// Options of every Redis store.
 macro_rules! options {
@@ -53,10 +54,7 @@ pub const SHARDED: Entry = Entry {
     schemes: &["redis+sharded", "rediss+sharded", "valkey+sharded", "valkeys+sharded"],
     name: "redis, client-sharded",
     summary: "several Redis servers over which kvdyno shards the keys itself; reports how even they are",
-    options: options![
-        ("hash", "mix (FNV-1a, fmix64, modulo) or ketama (libmemcached's continuum); mix"),
-        ("weights", "with ketama: a whole number for each server, such as 2,1,1; all the same"),
-    ],
+    options: options![("hash", hash_option!("mix")), ("weights", WEIGHTS_OPTION),],
     operations: "as redis, each request to the server of its key; a batch is one MGET or MSET for \
                  each server that has a part of it; docs/stores/redis-sharded.md",
     durability: DURABILITY,

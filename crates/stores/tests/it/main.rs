@@ -30,10 +30,15 @@ mod nats;
 #[cfg(feature = "server-tests")]
 #[path = "../../../testbed/tests/it/one_server/mod.rs"]
 mod one_server;
+#[cfg(all(feature = "server-tests", feature = "redis", feature = "memcached"))]
+mod placement;
 #[cfg(all(feature = "server-tests", feature = "plugin"))]
 mod plugin;
 #[cfg(feature = "embedded")]
 mod process_kill;
+#[cfg(all(feature = "server-tests", feature = "redis", feature = "memcached"))]
+#[path = "../../../report/tests/it/python/mod.rs"]
+mod python;
 #[cfg(all(feature = "server-tests", feature = "redis", feature = "memcached"))]
 mod reached;
 #[cfg(all(feature = "server-tests", feature = "redis"))]

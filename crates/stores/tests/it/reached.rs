@@ -15,7 +15,7 @@ use kvdyno_stores::memcached::MemcachedStore;
 use kvdyno_stores::redis::RedisStore;
 
 /// A process that ends with the test.
-struct Running(Child);
+pub struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -48,7 +48,7 @@ fn listens(port: u16) -> bool {
     TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok()
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
@@ -210,10 +210,12 @@ fn refusal_of_url(url: &str) -> String {
     RedisStore::open(&mut StoreUrl::parse(url).unwrap()).err().expect(url).to_string()
 }
 
-fn twemproxy(folder: &Path, port: u16, server: &str, redis: bool) -> Running {
+/// Starts twemproxy before servers, each `HOST:PORT:WEIGHT`.
+pub fn twemproxy(folder: &Path, port: u16, servers: &[String], redis: bool) -> Running {
+    let servers: String = servers.iter().map(|server| format!("   - {server}\n")).collect();
     let configuration = format!(
         "alpha:\n  listen: 127.0.0.1:{port}\n  hash: fnv1a_64\n  distribution: ketama\n  \
-         auto_eject_hosts: false\n  redis: {redis}\n  timeout: 2000\n  servers:\n   - {server}:1\n"
+         auto_eject_hosts: false\n  redis: {redis}\n  timeout: 2000\n  servers:\n{servers}"
     );
     let file = folder.join("twemproxy.yml");
     std::fs::write(&file, configuration).unwrap();
@@ -253,7 +255,7 @@ fn redis_behind_proxies() {
     let folder = tempfile::tempdir().unwrap();
     let server = RedisServer::start(RedisSettings::default()).unwrap();
     let (shy, open) = (free_port(), free_port());
-    let _twemproxy = twemproxy(folder.path(), shy, &server.address().to_string(), true);
+    let _twemproxy = twemproxy(folder.path(), shy, &[format!("{}:1", server.address())], true);
     let store = redis(&format!("redis://127.0.0.1:{shy}"));
     run(async {
         let profile = store.profile().await.unwrap();
@@ -276,7 +278,7 @@ fn memcached_behind_proxies() {
     let folder = tempfile::tempdir().unwrap();
     let server = MemcachedServer::start(MemcachedSettings::default()).unwrap();
     let (shy, open) = (free_port(), free_port());
-    let _twemproxy = twemproxy(folder.path(), shy, &server.address().to_string(), false);
+    let _twemproxy = twemproxy(folder.path(), shy, &[format!("{}:1", server.address())], false);
     let store = memcached(&format!("memcached://127.0.0.1:{shy}"));
     run(async {
         let profile = store.profile().await.unwrap();
