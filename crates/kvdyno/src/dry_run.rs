@@ -61,7 +61,7 @@ fn requests(
     entry: &Entry,
 ) -> String {
     let steps = match operation.kind {
-        Kind::PutGet => vec![Kind::Update, Kind::Get],
+        Kind::PutGet | Kind::PutSeen => vec![Kind::Update, Kind::Get],
         Kind::ReadModifyWrite => vec![Kind::Get, Kind::Update],
         kind => vec![kind],
     };

@@ -231,6 +231,7 @@ impl Failure {
                 let way = format!("`--set {phase}.mix=insert` does without");
                 Failure::unavailable(format!("{url}: {error}; {way}"))
             }
+            LoadError::Unverified { .. } => Failure::usage(error),
             LoadError::Unsupported { .. } => Failure::unavailable(format!("{url}: {error}")),
             LoadError::Unavailable(why) => {
                 let mut servers = diagnosis::of_servers(url);

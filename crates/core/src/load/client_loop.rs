@@ -11,6 +11,7 @@ use super::request_clock::RequestClock;
 use super::worker::Worker;
 use crate::measure;
 use crate::store::Client;
+use crate::workload::Kind;
 
 /// Carries out operations of the worker's lane number `lane` with one client, until the lane gives out no more. One
 /// future that owns what it needs, and no `async fn`: an `async fn` keeps every argument twice, and a client's state
@@ -67,11 +68,22 @@ pub(super) fn run_client<C: Client, P: Pace>(
                     Request::GetBatch => runner.get_batch(client, &issued).await,
                     Request::PutBatch => runner.put_batch(client, &issued).await,
                 };
-                let sent = *first_sent.get_or_insert(ended.sent);
+                let sent = first_sent.get_or_insert(ended.sent);
                 ended.missed |= missed;
                 match request.next_of(issued.operation.kind) {
-                    Some(next) if ended.error.is_none() => (request, missed) = (next, ended.missed),
-                    _ => break runner.record(&issued, sent, ended),
+                    Some(next)
+                        if ended.error.is_none()
+                            && (issued.operation.kind != Kind::PutSeen
+                                || !runner.has_seen(
+                                    request,
+                                    &issued.operation,
+                                    sent,
+                                    &mut ended,
+                                )) =>
+                    {
+                        (request, missed) = (next, ended.missed);
+                    }
+                    _ => break runner.record(&issued, *sent, ended),
                 }
             };
             now = after.done;

@@ -66,6 +66,11 @@ impl Composer {
         self.bytes.as_ptr()
     }
 
+    /// Returns the first field that was composed.
+    pub fn first_field(&self) -> &[u8] {
+        &self.bytes[..self.only.end as usize]
+    }
+
     #[inline]
     pub fn clear(&mut self) {
         (self.used, self.values, self.spans) = (0, 0, 0);

@@ -20,6 +20,15 @@ pub enum LoadError {
         /// Operation that is missing, in words.
         operation: &'static str,
     },
+    /// The plan needs to know its own values, and verifies none.
+    #[error(
+        "phase {phase}: `put-seen` knows what it put by the versions of verification: leave --no-verify (`verify = \
+         false`) out, or write `put-get`"
+    )]
+    Unverified {
+        /// Name of the phase.
+        phase: String,
+    },
     /// No connection could be made.
     #[error("cannot reach the store: {0}")]
     Unavailable(RequestError),

@@ -18,12 +18,14 @@ pub enum Need {
     Ttl,
     /// Several clients on a connection.
     Pipeline,
+    /// Records that stay what was written: a store that makes values up has none.
+    Storage,
 }
 
 impl Need {
     /// All abilities.
-    pub const ALL: [Need; 5] =
-        [Need::Scan, Need::BatchGet, Need::BatchPut, Need::Ttl, Need::Pipeline];
+    pub const ALL: [Need; 6] =
+        [Need::Scan, Need::BatchGet, Need::BatchPut, Need::Ttl, Need::Pipeline, Need::Storage];
 
     /// Returns its name in words, as in "redis has no scan".
     #[must_use]
@@ -34,6 +36,7 @@ impl Need {
             Need::BatchPut => "batches of writes",
             Need::Ttl => "time to live",
             Need::Pipeline => "pipelining",
+            Need::Storage => "records that a get could see",
         }
     }
 
@@ -46,6 +49,7 @@ impl Need {
             Need::BatchPut => capabilities.batch_put,
             Need::Ttl => capabilities.ttl,
             Need::Pipeline => capabilities.pipeline,
+            Need::Storage => !capabilities.fabricates,
         }
     }
 
@@ -59,6 +63,7 @@ impl Need {
             Need::BatchPut => has(&[Kind::PutBatch, Kind::InsertBatch]),
             Need::Ttl => group.ttl.is_some(),
             Need::Pipeline => group.pipeline > 1,
+            Need::Storage => has(&[Kind::PutSeen]),
         };
         Need::ALL.into_iter().filter(needed).collect()
     }
@@ -67,9 +72,14 @@ impl Need {
 /// Checks that the store with this `profile` has what a phase needs.
 ///
 /// # Errors
-/// [`LoadError::Unsupported`] with the first thing that it lacks.
+/// [`LoadError::Unsupported`] with the first thing that it lacks; [`LoadError::Unverified`] if the phase would have to
+/// know its own values and does not verify any.
 pub fn supports(profile: &Profile, phase: &PhasePlan, dataset: &Dataset) -> Result<(), LoadError> {
     let capabilities = &profile.capabilities;
+    if !phase.verify && phase.groups.iter().any(|group| group.mix.has(|kind| kind == Kind::PutSeen))
+    {
+        return Err(LoadError::Unverified { phase: phase.name.clone() });
+    }
     let lacks = |group| Need::of(group).into_iter().find(|need| !need.is_met_by(capabilities));
     let apart = capabilities.fields && dataset.fields > 1;
     let batches = |group: &GroupPlan| {

@@ -6,6 +6,7 @@
 //! (measured: 40 ns for each operation).
 
 mod batches;
+mod seen;
 
 use crate::cache;
 use crate::measure::{Ending, Nanos, Series, Timing};
@@ -50,7 +51,9 @@ impl Request {
     pub fn first_of(kind: Kind) -> Request {
         match kind {
             Kind::Get | Kind::GetAbsent | Kind::ReadModifyWrite => Request::Single(Single::Get),
-            Kind::Insert | Kind::Update | Kind::PutGet => Request::Single(Single::Put),
+            Kind::Insert | Kind::Update | Kind::PutGet | Kind::PutSeen => {
+                Request::Single(Single::Put)
+            }
             Kind::Delete => Request::Single(Single::Delete),
             Kind::Scan => Request::Scan,
             Kind::GetBatch => Request::GetBatch,
@@ -58,11 +61,14 @@ impl Request {
         }
     }
 
-    /// Returns the request of an operation that follows this one if this one succeeds.
+    /// Returns the request of an operation that follows this one if this one succeeds. The gets of a `put-seen` have no
+    /// last one here: [`OperationRunner::has_seen`] ends them.
     #[inline]
     pub fn next_of(self, kind: Kind) -> Option<Request> {
         match (kind, self) {
-            (Kind::PutGet, Request::Single(Single::Put)) => Some(Request::Single(Single::Get)),
+            (Kind::PutGet, Request::Single(Single::Put)) | (Kind::PutSeen, _) => {
+                Some(Request::Single(Single::Get))
+            }
             (Kind::ReadModifyWrite, Request::Single(Single::Get)) => {
                 Some(Request::Single(Single::Put))
             }
@@ -79,7 +85,7 @@ pub(super) struct Ended {
     /// Records that were read or written, if it succeeded.
     records: u64,
     pub sent: Nanos,
-    done: Nanos,
+    pub done: Nanos,
 }
 
 impl Ended {
@@ -315,7 +321,7 @@ mod tests {
 
     #[test]
     fn compositions_go_in_order_and_end() {
-        for kind in Kind::ALL {
+        for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::PutSeen) {
             let mut requests = vec![Request::first_of(kind)];
             while let Some(next) = requests[requests.len() - 1].next_of(kind) {
                 requests.push(next);

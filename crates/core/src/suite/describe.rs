@@ -182,7 +182,7 @@ impl Plan {
 fn writes(group: &GroupPlan, requests: u64) -> f64 {
     let each = |kind: Kind| match kind {
         Kind::InsertBatch | Kind::PutBatch => f64::from(group.batch),
-        Kind::Insert | Kind::Update | Kind::PutGet | Kind::ReadModifyWrite => 1.0,
+        Kind::Insert | Kind::Update | Kind::PutGet | Kind::PutSeen | Kind::ReadModifyWrite => 1.0,
         _ => 0.0,
     };
     let parts = group.mix.parts.iter();

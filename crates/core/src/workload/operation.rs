@@ -346,7 +346,7 @@ fn writes_known(kind: Kind) -> bool {
 
 /// Returns true if this kind goes to one record that was there before, whichever it is.
 fn can_be_aimed(kind: Kind) -> bool {
-    matches!(kind, Kind::Get | Kind::Update | Kind::PutGet | Kind::ReadModifyWrite)
+    matches!(kind, Kind::Get | Kind::Update | Kind::PutGet | Kind::PutSeen | Kind::ReadModifyWrite)
 }
 
 /// Reader of operations from a [`Workload`]. Its state only saves time: an id gives the same operation from any
@@ -427,7 +427,7 @@ impl Drawer {
             Kind::Update | Kind::ReadModifyWrite if compiled.choose_field > 1 => {
                 operation.field = Some(random.below(compiled.choose_field) as u16);
             }
-            Kind::Insert | Kind::Update | Kind::ReadModifyWrite | Kind::PutGet => {}
+            Kind::Insert | Kind::Update | Kind::ReadModifyWrite | Kind::PutGet | Kind::PutSeen => {}
         }
         operation.size = compiled.sizes.size(id, &mut self.sizes);
         operation

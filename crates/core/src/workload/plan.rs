@@ -23,6 +23,9 @@ pub enum Kind {
     Delete,
     /// A put and then a get of the same key.
     PutGet,
+    /// A put, and gets of the same key until one of them finds what was put. It is timed from the put's answer to that
+    /// get's, so that its time is how long a write takes to be seen where reads go.
+    PutSeen,
     /// A get and then a put of the same key.
     ReadModifyWrite,
     /// A read of several records in key order.
@@ -37,13 +40,14 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order in which reports list them.
-    pub const ALL: [Kind; 11] = [
+    pub const ALL: [Kind; 12] = [
         Kind::Insert,
         Kind::Get,
         Kind::GetAbsent,
         Kind::Update,
         Kind::Delete,
         Kind::PutGet,
+        Kind::PutSeen,
         Kind::ReadModifyWrite,
         Kind::Scan,
         Kind::GetBatch,
@@ -61,6 +65,7 @@ impl Kind {
             Kind::Update => "update",
             Kind::Delete => "delete",
             Kind::PutGet => "put-get",
+            Kind::PutSeen => "put-seen",
             Kind::ReadModifyWrite => "read-modify-write",
             Kind::Scan => "scan",
             Kind::GetBatch => "get-batch",
@@ -80,7 +85,10 @@ impl Kind {
     #[inline]
     #[must_use]
     pub fn gets(self) -> bool {
-        matches!(self, Kind::Get | Kind::PutGet | Kind::ReadModifyWrite | Kind::GetBatch)
+        matches!(
+            self,
+            Kind::Get | Kind::PutGet | Kind::PutSeen | Kind::ReadModifyWrite | Kind::GetBatch
+        )
     }
 
     /// Returns true if it only reads.

@@ -1,14 +1,25 @@
 //! The main table of a store: rates, latencies, errors and wrong reads of each phase; and the charts.
 
+use kvdyno_core::workload::Kind;
+
 use super::subject::{StoreSubject, Subject, detail_of};
 use super::{Block, DataColumn, DataRow, DataTable, Detail, RowKind, Sentence};
 use crate::cell::{Cell, LatencyUnit};
 use crate::lines::{ReportLine, has_misses, report_lines, run_has_misses};
+use crate::result::PhaseResult;
 use crate::view::{Clock, PhaseView, Scope, title};
 
 /// Meaning of the mark of rows whose latencies may be longer.
 const LOWER_BOUNDS: &str = "≥: operations that were due and never started are in it at their age when the phase \
                             stopped, so these are lower bounds";
+
+/// Meaning of the latencies of one kind of operation.
+const SEEN: &str = "put-seen: from the put's answer until a get found what was put; the time that a write takes to be \
+                    seen where this store's reads go";
+
+fn has_seen(phase: &PhaseResult) -> bool {
+    phase.series.iter().any(|series| series.kind == Kind::PutSeen)
+}
 
 /// Builds the table with what is to be known to read it.
 pub(super) fn blocks(store: &StoreSubject<'_>) -> Vec<Block> {
@@ -29,8 +40,9 @@ pub(super) fn blocks(store: &StoreSubject<'_>) -> Vec<Block> {
     };
     let unit = format!("Latencies in {}; {clock}", store.all.unit.name());
     let table = DataTable { columns: columns(lines), rows, ..DataTable::default() };
-    let note = views().any(|view| view.lower_bound).then(|| Block::sentence(LOWER_BOUNDS));
-    [Block::sentence(unit), Block::Table(table)].into_iter().chain(note).collect()
+    let bounds = views().any(|view| view.lower_bound).then(|| Block::sentence(LOWER_BOUNDS));
+    let seen = store.phases().any(|(phase, _)| has_seen(phase)).then(|| Block::sentence(SEEN));
+    [Block::sentence(unit), Block::Table(table)].into_iter().chain(bounds).chain(seen).collect()
 }
 
 /// Returns the columns of a table of these lines, after the one that names the test.

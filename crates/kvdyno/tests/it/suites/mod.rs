@@ -7,6 +7,7 @@ mod in_process;
 mod on_servers;
 #[cfg(all(feature = "server-tests", feature = "full"))]
 mod on_testbeds;
+mod visibility;
 
 use serde_json::Value;
 
@@ -73,6 +74,12 @@ impl Finished {
         self.result["runs"][0]["phases"].as_array().unwrap()
     }
 
+    /// Returns the phase of this name.
+    #[track_caller]
+    pub fn phase(&self, name: &str) -> &Value {
+        self.phases().iter().find(|phase| phase["name"] == name).expect(name)
+    }
+
     /// Returns the names of all phases, warm-ups and added ones too.
     pub fn names(&self) -> Vec<&str> {
         self.phases().iter().map(|phase| phase["name"].as_str().unwrap()).collect()
@@ -81,8 +88,7 @@ impl Finished {
     /// Returns the operations that succeeded in the phase of this name, by kind.
     #[track_caller]
     pub fn done(&self, name: &str) -> Vec<(&str, u64)> {
-        let phase = self.phases().iter().find(|phase| phase["name"] == name).expect(name);
-        let series = phase["series"].as_array().unwrap().iter();
+        let series = self.phase(name)["series"].as_array().unwrap().iter();
         series.map(|s| (s["kind"].as_str().unwrap(), s["ok"].as_u64().unwrap())).collect()
     }
 

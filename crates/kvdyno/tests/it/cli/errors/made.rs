@@ -118,6 +118,8 @@ pub const LINES: &[(i32, &str)] = &[
     (64, "kvdyno run --records 1T --store map: --requests 1"),
     (69, "kvdyno run --records 100 --store 'cache(map:,null:)' --mix scan=100"),
     (64, "kvdyno run --records 1 --store map: --agents local:2 --reads anywhere --mix update=100"),
+    (64, "kvdyno run --records 10 --store map: --mix put-seen=100 --no-verify --requests 1"),
+    (69, "kvdyno run --records 10 --store null: --mix put-seen=100 --requests 1"),
     (64, "kvdyno run --records 10 --store map: --out map"),
     (64, "kvdyno run --records 10 --store map: --out key.toml/x"),
     (64, "kvdyno run --records 200 --store lmdb:db --requests 10"),

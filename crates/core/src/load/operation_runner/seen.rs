@@ -1,0 +1,51 @@
+//! The operation `put-seen`: a put, and gets of its key until one finds what was put or something newer. Its time begins
+//! with the put's answer: it is how long an acknowledged write takes to be seen where the store's reads go.
+
+use super::{Ended, OperationRunner, Request, Single};
+use crate::load::request_clock::RequestClock;
+use crate::measure::Nanos;
+use crate::store::{ErrorClass, RequestError};
+use crate::verify::stamp;
+use crate::workload::Operation;
+
+/// Longest time that gets look for what was put.
+const LONGEST: Nanos = 10_000_000_000;
+
+impl<P: RequestClock> OperationRunner<'_, P> {
+    /// Tells if `ended` ends a `put-seen`, whose time begins at `begun`: the answer of the put sets it. A write that no get found for too long fails the operation: it may be seen later.
+    #[cold]
+    pub fn has_seen(
+        &self,
+        request: Request,
+        operation: &Operation,
+        begun: &mut Nanos,
+        ended: &mut Ended,
+    ) -> bool {
+        if request == Request::Single(Single::Put) {
+            *begun = ended.done;
+            return false;
+        }
+        if ended.missed == 0 && self.shows_own(operation) {
+            return true;
+        }
+        if ended.done.saturating_sub(*begun) > LONGEST {
+            let message = "no get found what was put for 10 s";
+            ended.error = Some(RequestError::indeterminate(ErrorClass::Timeout, message));
+            return true;
+        }
+        // That a replica has not heard of the record yet is no miss: the next get asks again.
+        ended.missed = 0;
+        false
+    }
+
+    /// Tells if the last get found the value that was put, or a newer one. A value of another run is neither.
+    fn shows_own(&self, operation: &Operation) -> bool {
+        let first = operation.size as usize;
+        let found = self.reading.bytes();
+        let found = stamp::claim(&found[..first.min(found.len())]);
+        let put = stamp::claim(self.composer.first_field());
+        found.zip(put).is_some_and(|(found, put)| {
+            found.session == put.session && found.version >= put.version
+        })
+    }
+}
