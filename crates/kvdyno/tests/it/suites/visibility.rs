@@ -30,7 +30,7 @@ fn the_lag_of_reads_is_what_a_run_finds() {
 #[test]
 fn a_write_that_no_get_sees_fails_after_ten_seconds() {
     let scratch = Scratch::new();
-    let line = "run --records 10 --clients 1 --mix put-seen=100 --requests 1 --quiet --out r --set run.warmup=false \
+    let line = "run --records 10 --clients 1 --mix put-seen=100 --requests 1 --quiet --out r --settle 1s --set run.warmup=false \
                 --set run.read-back=false --store sim:?stale=1&stale-age=1h&consistency=eventual&service=5ms";
     let ended = scratch.run(&line.split_ascii_whitespace().collect::<Vec<_>>());
     let result = scratch.result("r");
