@@ -21,6 +21,9 @@ use programs::{Program, ProgramBuild};
 use running::{Concurrency, ProgramRun};
 use stages::{Done, Stage};
 
+/// Most failed tests of a stage that are run again alone.
+const MOST_ALONE: usize = 3;
+
 /// Options of `cargo xtask test`.
 #[derive(Debug, Args)]
 pub struct Options {
@@ -144,17 +147,69 @@ fn carry(
     };
     let begun = Instant::now();
     let concurrency = Concurrency { programs, tests, times: with_times };
-    let ran = running::run(parts, concurrency, &mut |line: &str| println!("{line}"));
+    let ran = running::run(parts.clone(), concurrency, &mut |line: &str| println!("{line}"));
     println!("\n{} runs of test programs took {} s", ran.len(), begun.elapsed().as_secs());
     times.extend(ran.iter().flat_map(|ran| ran.times.iter().cloned()));
-    sum_up(&ran)
+    let again = if group == Group::Waiting { alone(&parts, &ran) } else { Vec::new() };
+    sum_up(&ran, &again)
 }
 
-/// Sums up the programs of a stage.
-fn sum_up(ran: &[ProgramRun]) -> Done {
-    let failed = ran.iter().filter(|ran| !ran.passed);
+/// Runs tests that failed beside others once more, each alone: servers and clients that wait for a processor for seconds
+/// fail tests that say nothing of speed. Runs none if a program ended before it named its failures, or if too many failed to
+/// blame the others.
+fn alone(parts: &[(&Program, Vec<String>)], ran: &[ProgramRun]) -> Vec<ProgramRun> {
+    let failed = || ran.iter().filter(|ran| !ran.passed);
+    let count: usize = failed().map(|ran| ran.failed.len()).sum();
+    if count > MOST_ALONE || failed().any(|ran| ran.failed.is_empty()) {
+        return Vec::new();
+    }
+    let concurrency = Concurrency { programs: 1, tests: 1, times: false };
+    let again = failed().flat_map(|ran| {
+        let program = parts.iter().find(|(program, _)| program.title() == ran.title)?.0;
+        Some((program, ran.failed.clone()))
+    });
+    running::run(again.collect(), concurrency, &mut |line: &str| println!("again, alone: {line}"))
+}
+
+/// Sums up the programs of a stage; `again` are those of its tests that failed and ran once more.
+fn sum_up(ran: &[ProgramRun], again: &[ProgramRun]) -> Done {
+    let failed = || ran.iter().filter(|ran| !ran.passed);
+    let is_mended = !again.is_empty() && again.iter().all(|ran| ran.passed);
+    let names = failed().flat_map(|ran| ran.failed.iter().cloned());
     Done {
-        tests: ran.iter().map(|ran| ran.tests).sum(),
-        failed: failed.map(|ran| ran.title.clone()).collect(),
+        tests: ran.iter().chain(again).map(|ran| ran.tests).sum(),
+        passed_alone: if is_mended { names.collect() } else { Vec::new() },
+        failed: failed().filter(|_| !is_mended).map(|ran| ran.title.clone()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ran(passed: bool, tests: usize, failed: &[&str]) -> ProgramRun {
+        let failed = failed.iter().map(|&name| name.to_owned()).collect();
+        ProgramRun { title: "p test a".to_owned(), passed, tests, failed, times: Vec::new() }
+    }
+
+    #[test]
+    fn what_passes_alone_passes_and_is_named() {
+        let (beside, other) = (ran(false, 5, &["x"]), ran(true, 2, &[]));
+        let done = sum_up(&[ran(false, 5, &["x"]), other], &[ran(true, 1, &[])]);
+        assert_eq!((done.tests, &done.passed_alone[..]), (8, &["x".to_owned()][..]));
+        assert!(done.failed.is_empty());
+        for again in [&[][..], &[ran(false, 0, &["x"])]] {
+            let done = sum_up(std::slice::from_ref(&beside), again);
+            assert!(done.passed_alone.is_empty() && done.failed == ["p test a"]);
+        }
+    }
+
+    #[test]
+    fn a_program_that_named_no_failure_and_many_failures_are_not_tried_again() {
+        let many: Vec<String> = (0..=MOST_ALONE).map(|n| n.to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        for failed in [&[][..], &many] {
+            assert!(alone(&[], &[ran(false, 1, failed)]).is_empty());
+        }
     }
 }

@@ -33,6 +33,8 @@ pub struct ProgramRun {
     pub passed: bool,
     /// Tests that passed.
     pub tests: usize,
+    /// Names of the tests that failed; empty if the program ended before it named them.
+    pub failed: Vec<String>,
     /// Time of each test; empty if times were not asked for.
     pub times: Vec<TestTime>,
 }
@@ -95,8 +97,9 @@ fn run_one(program: &Program, tests: &[String], concurrency: Concurrency) -> (St
     let title = program.title();
     let end = if passed { "" } else { "FAILED: " };
     let text = format!("\n     Running {title}\n{said}{end}{title} took {took:.1} s");
-    let (tests, times) = (tests_passed(&said), times::read(&title, &said));
-    (text, ProgramRun { title, passed, tests, times })
+    let (tests, failed) = (tests_passed(&said), tests_failed(&said));
+    let times = times::read(&title, &said);
+    (text, ProgramRun { title, passed, tests, failed, times })
 }
 
 /// Runs a program. Returns its output, errors in their place among the rest, and true if it succeeds. A file takes
@@ -128,6 +131,13 @@ fn tests_passed(said: &str) -> usize {
         before.rsplit(' ').next()?.parse::<usize>().ok()
     };
     said.lines().filter_map(passed).sum()
+}
+
+/// Returns the names in the list of failures that stands before `test result: FAILED`.
+fn tests_failed(said: &str) -> Vec<String> {
+    let Some((before, _)) = said.rsplit_once("\ntest result: FAILED") else { return Vec::new() };
+    let Some((_, list)) = before.rsplit_once("\nfailures:\n") else { return Vec::new() };
+    list.lines().filter_map(|line| line.strip_prefix("    ")).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -190,6 +200,14 @@ mod tests {
         let sizes: Vec<_> = sizes.iter().map(|(title, tests)| (&title[..], *tests)).collect();
         assert_eq!(sizes, [("kvdyno test it", 4), ("kvdyno test it", 3), ("p test a", 3)]);
         assert_eq!([&cut[0].1[..], &cut[1].1[..]].concat(), names(7));
+    }
+
+    #[test]
+    fn failures_are_those_that_the_program_lists() {
+        let said = "test a::b ... FAILED\n\nfailures:\n\n---- a::b stdout ----\n    no::name\n\n\nfailures:\n    a::b\n    \
+                    c\n\ntest result: FAILED. 1 passed; 2 failed\n";
+        assert_eq!(tests_failed(said), ["a::b", "c"]);
+        assert!(tests_failed("failures:\n    a\n").is_empty(), "it did not come to its end");
     }
 
     #[test]

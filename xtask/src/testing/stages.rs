@@ -23,6 +23,8 @@ pub const STAGES: [Stage; 3] = [Stage::Waiting, Stage::Measuring, Stage::Mutated
 pub struct Done {
     /// Tests that passed.
     pub tests: usize,
+    /// Tests that failed beside others, and passed when they ran alone.
+    pub passed_alone: Vec<String>,
     /// Test programs of which a test failed.
     pub failed: Vec<String>,
 }
@@ -59,7 +61,11 @@ pub fn run(
         let seconds = begun.elapsed().as_secs();
         let result = match &done {
             Ok(done) if done.failed.is_empty() => {
-                format!("passed, {} tests in {seconds} s", done.tests)
+                let alone = match &done.passed_alone[..] {
+                    [] => String::new(),
+                    names => format!("; only when alone: {}", names.join(", ")),
+                };
+                format!("passed, {} tests in {seconds} s{alone}", done.tests)
             }
             Ok(done) => format!("FAILED after {seconds} s: {}", done.failed.join("; ")),
             Err(failure) => format!("COULD NOT RUN, after {seconds} s: {failure}"),
@@ -99,7 +105,7 @@ mod tests {
         let mut ran = Vec::new();
         let carry = |stage| {
             ran.push(stage);
-            if ran.len() == at + 1 { result() } else { Ok(Done { tests: 7, failed: Vec::new() }) }
+            if ran.len() == at + 1 { result() } else { Ok(Done { tests: 7, ..Done::default() }) }
         };
         let print = |line: &str| *printed.borrow_mut() += &format!("{line}\n");
         let ok = run(quick, carry, print).is_ok();
@@ -107,7 +113,11 @@ mod tests {
     }
 
     fn fails() -> Result<Done, StepFailure> {
-        Ok(Done { tests: 3, failed: vec!["core tests/load".to_owned(), "core lib".to_owned()] })
+        Ok(Done {
+            tests: 3,
+            failed: vec!["core tests/load".to_owned(), "core lib".to_owned()],
+            ..Done::default()
+        })
     }
 
     fn breaks() -> Result<Done, StepFailure> {
