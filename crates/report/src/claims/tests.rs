@@ -5,7 +5,7 @@ use kvdyno_core::verdict::ClaimStatus::{Confirmed, Inconclusive, Refuted};
 
 use super::*;
 use crate::result::{
-    FaultAccount, FaultResult, FigureResult, LatencyRecovery, ShareRecovery, SideAccount,
+    FaultAccount, FaultResult, FigureResult, LatencyRecovery, ShareRecovery, SideAccount, Status,
     StretchResult, ThroughputRecovery, Unavailable, WriteAccount,
 };
 use crate::sample;
@@ -248,6 +248,32 @@ fn a_fault_that_was_not_done_confirms_nothing() {
     assert!(gone.conditions[0].why.contains("did not come to its end"), "{gone:?}");
     let cut = |run: &mut StoreRun| run.phases[1].stopped = StopReason::StoreLost;
     assert_eq!(standing(&holds, cut), Inconclusive);
+}
+
+#[test]
+fn a_claim_about_a_phase_that_never_began_reaches_no_fault_and_says_where_faults_were() {
+    let last = sample::two_stores().runs[0].phases.last().unwrap().name.clone();
+    let holds = format!("errors in {last} == 0");
+    let cut_short = |run: &mut StoreRun| {
+        run.phases.truncate(2);
+        run.status = Status::Interrupted;
+    };
+    let claim = judged(&holds, cut_short);
+    let reach =
+        "no fault was injected in the phases that it asks about: it says nothing of failures";
+    assert_eq!((claim.standing, &claim.reach[..]), (Inconclusive, reach));
+    assert!(claim.conditions[0].why.contains("did not come to its end"), "{claim:?}");
+    // A kill that was not done, and a repair, are no faults of any phase.
+    for idle in [
+        FaultResult { error: Some("no".to_owned()), ..FaultResult::default() },
+        FaultResult { what: "resume".to_owned(), ..FaultResult::default() },
+    ] {
+        let claim = judged(&holds, |run| {
+            cut_short(run);
+            run.phases[1].faults = vec![idle.clone()];
+        });
+        assert_eq!(claim.reach, "no fault was injected: it says nothing of failures", "{idle:?}");
+    }
 }
 
 #[test]
