@@ -111,17 +111,18 @@ fn without_persistence_all_is_lost_that_was_written_before_the_kill() {
     assert!(number_at(side, "failed") + number_at(side, "indeterminate") > 0, "{side}");
 }
 
+/// Asserts that every acknowledged write was read back, and that the claim says so.
+fn nothing_is_lost(run: &Outcome) {
+    let writes = writes(run);
+    let missing = (number_at(writes, "lost"), number_at(writes, "unknown"));
+    assert_eq!(missing, (0, 0), "{}", output(run));
+    assert_eq!(standing(run, "nothing is lost"), "confirmed", "{}", output(run));
+}
+
 #[test]
 fn with_every_write_on_disk_nothing_is_lost() {
     let run = run("redis?persistence=aof-always", 6, ALL_KILLED);
-    let writes = writes(&run);
-    assert_eq!(
-        (number_at(writes, "lost"), number_at(writes, "unknown")),
-        (0, 0),
-        "{}",
-        output(&run)
-    );
-    assert_eq!(standing(&run, "nothing is lost"), "confirmed", "{}", output(&run));
+    nothing_is_lost(&run);
     assert_ne!(run.code, 1, "{}", output(&run));
     let reach = run.result["runs"][0]["claims"][0]["reach"].as_str().unwrap();
     assert!(reach.contains("proves nothing about a loss of power"), "{reach}");
@@ -197,14 +198,7 @@ fn a_cluster_promotes_a_replica() {
 #[test]
 fn etcd_elects_once_and_loses_nothing() {
     let run = run("etcd:3", 20, PRIMARY_KILLED);
-    let writes = writes(&run);
-    assert_eq!(
-        (number_at(writes, "lost"), number_at(writes, "unknown")),
-        (0, 0),
-        "{}",
-        output(&run)
-    );
-    assert_eq!(standing(&run, "nothing is lost"), "confirmed", "{}", output(&run));
+    nothing_is_lost(&run);
     every_record_was_compared(replicas_agree(&run, 3));
     let side = side(&run, "writes");
     let gap = number_at(side, "unavailable_ns");
@@ -217,15 +211,8 @@ fn etcd_elects_once_and_loses_nothing() {
 #[test]
 fn nats_elects_once_and_loses_nothing() {
     let run = run("nats:3", 20, PRIMARY_KILLED);
-    let writes = writes(&run);
-    assert_eq!(
-        (number_at(writes, "lost"), number_at(writes, "unknown")),
-        (0, 0),
-        "{}",
-        output(&run)
-    );
+    nothing_is_lost(&run);
     assert!(run.anomalies.is_empty(), "{}", output(&run));
-    assert_eq!(standing(&run, "nothing is lost"), "confirmed", "{}", output(&run));
     assert_eq!(standing(&run, "it goes on"), "confirmed", "{}", output(&run));
     let side = side(&run, "writes");
     let gap = number_at(side, "unavailable_ns");
