@@ -38,7 +38,10 @@ pub fn export(arguments: &ExportArguments) -> Result<Exit, Failure> {
     for name in &told.left_out {
         warn_user!("kvdyno: left out {name}; --include-invalid exports it with this mark");
     }
-    if told.benchmarks == 0 && !told.left_out.is_empty() {
+    if told.benchmarks == 0 && matches!(format, Format::Bencher | Format::GithubActionBenchmark) {
+        if told.left_out.is_empty() {
+            warn_user!("kvdyno: {} holds no measured phase; run its suite again", path.display());
+        }
         return Ok(Exit::Undecided);
     }
     match &arguments.out {

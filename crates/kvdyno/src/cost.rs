@@ -28,7 +28,11 @@ pub fn cost(arguments: &CostArguments) -> Result<Exit, Failure> {
         .map(RunResult::load)
         .collect::<Result<_, _>>()
         .map_err(Failure::usage)?;
-    for result in &results {
+    for (result, folder) in results.iter().zip(&arguments.results) {
+        if result.runs.is_empty() {
+            let problem = "it was cut short before a store was measured; run its suite again";
+            return Err(Failure::usage(format!("{}: {problem}", folder.display())));
+        }
         let cost = stated.as_ref().or(result.cost.as_ref());
         if cost.is_none() && arguments.load.is_none() {
             return Err(Failure::usage(

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kvdyno_core::load::LoadError;
+use kvdyno_core::load::{FIELDS_IN_BATCHES, LoadError};
 use kvdyno_core::measure::StopReason;
 use kvdyno_core::redact;
 use kvdyno_core::store::{ErrorClass, RequestError};
@@ -231,7 +231,11 @@ impl Failure {
                 let way = format!("`--set {phase}.mix=insert` does without");
                 Failure::unavailable(format!("{url}: {error}; {way}"))
             }
-            LoadError::Unverified { .. } => Failure::usage(error),
+            LoadError::Unseen { .. } => Failure::usage(error),
+            LoadError::Unsupported { phase, operation: FIELDS_IN_BATCHES, .. } => {
+                let way = format!("`--set {phase}.mix=insert` does without");
+                Failure::unavailable(format!("{url}: {error}; {way}"))
+            }
             LoadError::Unsupported { .. } => Failure::unavailable(format!("{url}: {error}")),
             LoadError::Unavailable(why) => {
                 let mut servers = diagnosis::of_servers(url);

@@ -1,6 +1,6 @@
 //! The checks before a run: made before anything is opened, set up or loaded, and by `--dry-run` alike.
 
-use kvdyno_core::load::{LoadError, Need};
+use kvdyno_core::load::{LoadError, Need, sees_what_it_puts};
 use kvdyno_core::suite::Plan;
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_stores::{Entry, StoreUrl, registry};
@@ -73,7 +73,7 @@ fn fitting(plan: &Plan, target: Target) -> Result<Target, Failure> {
 
 /// Refuses a phase that needs a feature that no store of the kind has.
 fn has_what_is_needed<'a>(
-    mut phases: impl Iterator<Item = &'a PhasePlan>,
+    phases: impl Iterator<Item = &'a PhasePlan>,
     entry: &Entry,
     at: &str,
 ) -> Result<(), Failure> {
@@ -81,12 +81,13 @@ fn has_what_is_needed<'a>(
         let needs = phase.groups.iter().flat_map(Need::of);
         needs.into_iter().find(|need| entry.lacks.contains(need)).map(|need| (phase, need))
     };
-    match phases.find_map(lacks) {
-        Some((phase, need)) => {
+    for phase in phases {
+        sees_what_it_puts(phase).map_err(|error| Failure::of_load(at, &error))?;
+        if let Some((phase, need)) = lacks(phase) {
             let (phase, store) = (phase.name.clone(), entry.schemes[0].to_owned());
             let operation = need.name();
-            Err(Failure::of_load(at, &LoadError::Unsupported { phase, store, operation }))
+            return Err(Failure::of_load(at, &LoadError::Unsupported { phase, store, operation }));
         }
-        None => Ok(()),
     }
+    Ok(())
 }

@@ -116,6 +116,9 @@ pub fn rerun(arguments: &RerunArguments) -> Result<Exit, Failure> {
         .map_err(|error| unreadable(&format!("its plan cannot be read: {error}")))?;
     let recorded = recorded_config(&result).map_err(unreadable)?;
     plan.steered = steered(&result);
+    if result.runs.is_empty() {
+        return Err(unreadable("it was cut short before a store was measured"));
+    }
     let mut targets = Vec::new();
     for run in &result.runs {
         let url = &run.store.url;

@@ -114,7 +114,13 @@ impl<'a> Judge<'a> {
         let phases = self.phases(condition);
         if phases.is_empty() {
             let why = match &condition.subject.phase {
-                Some(phase) => format!("phase {phase} did not come to its end"),
+                Some(name) => match self.run.phases.iter().find(|phase| is_named(phase, name)) {
+                    Some(phase) if !writes(phase) => {
+                        return vec![nothing_written(condition, phase)];
+                    }
+                    Some(_) => format!("phase {name} was not read back"),
+                    None => format!("phase {name} did not come to its end"),
+                },
                 None if is_of_writes(&condition.subject.figure) => {
                     "no phase was read back".to_owned()
                 }
@@ -138,19 +144,16 @@ impl<'a> Judge<'a> {
 
     /// Returns the phases that a condition is about.
     fn phases(&self, condition: &Condition) -> Vec<&'a PhaseResult> {
-        let named = |phase: &PhaseResult, name: &str| {
-            phase.name == name || phase.name.split('@').next() == Some(name)
-        };
         let phases = self.run.phases.iter();
         let of_writes = is_of_writes(&condition.subject.figure);
         match &condition.subject.phase {
             // A phase's writes are accounted for when it is read back, or a later phase is.
             Some(name) if of_writes => {
-                let from = self.run.phases.iter().position(|phase| named(phase, name));
+                let from = self.run.phases.iter().position(|phase| is_named(phase, name));
                 let later = from.map(|from| &self.run.phases[from..]).unwrap_or_default();
                 later.iter().find(|phase| phase.writes.is_some()).into_iter().collect()
             }
-            Some(name) => phases.filter(|phase| named(phase, name)).collect(),
+            Some(name) => phases.filter(|phase| is_named(phase, name)).collect(),
             None if of_writes => phases.filter(|phase| phase.writes.is_some()).collect(),
             None => phases.filter(|phase| !phase.prepares()).collect(),
         }
@@ -206,6 +209,29 @@ impl<'a> Judge<'a> {
             Some(reason) => Err(format!("the measurement is invalid: {}", reason.name)),
             None => Ok(()),
         }
+    }
+}
+
+/// Returns true for the phase of this name, and for each of a sweep.
+fn is_named(phase: &PhaseResult, name: &str) -> bool {
+    phase.name == name || phase.name.split('@').next() == Some(name)
+}
+
+fn writes(phase: &PhaseResult) -> bool {
+    phase.series.iter().any(|series| !series.kind.read_only())
+}
+
+/// Judges a condition about the writes of a phase that has none.
+fn nothing_written(condition: &Condition, phase: &PhaseResult) -> ConditionResult {
+    let status = Evidence::of_condition(Some(&phase.name), Some(true), 0, &[]).status();
+    ConditionResult {
+        condition: condition.to_string(),
+        phase: Some(phase.name.clone()),
+        standing: ClaimStatus::from(status),
+        figure: None,
+        stake: 0,
+        measured: String::new(),
+        why: "nothing was written".to_owned(),
     }
 }
 

@@ -85,7 +85,9 @@ pub(crate) fn stake(phase: &PhaseResult, subject: &Subject) -> u64 {
         | ConditionFigure::Phantom
         | ConditionFigure::Resurrected
         | ConditionFigure::Unknown => reads().saturating_add(of_writes(|writes| writes.read)),
-        ConditionFigure::Misses => reads(),
+        ConditionFigure::Misses | ConditionFigure::StaleVersions | ConditionFigure::StaleFor => {
+            reads()
+        }
         ConditionFigure::Errors
         | ConditionFigure::Failed
         | ConditionFigure::Indeterminate

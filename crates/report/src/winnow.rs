@@ -292,8 +292,9 @@ fn time_to_live(run: &StoreRun) -> Decided {
 fn at_rate(latency: &LatencyRequirement, run: &StoreRun) -> Decided {
     let Some(phase) = phase(run, phases::LATENCY) else { return not_run(run, phases::LATENCY) };
     let found = met(&latency.conditions, phase, run.store.capabilities.may_forget);
-    // An invalid measurement does not take back conditions that it missed.
-    let invalid = evidence::invalid(run, phases::LATENCY).filter(|_| found.seen == Seen::Meets);
+    // A rate that the store did not carry makes a measurement invalid, and is what was asked.
+    let invalid = evidence::invalid(run, phases::LATENCY);
+    let invalid = invalid.filter(|_| found.seen != Seen::Overloaded);
     let doubts: &[OpenReason] = if invalid.is_some() { &[OpenReason::MachineFailed] } else { &[] };
     let standing = RequirementStatus::of(found.evidence(phase, doubts).status());
     let why = match (invalid, found.why) {

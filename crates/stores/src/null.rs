@@ -29,7 +29,7 @@ pub const ENTRY: Entry = Entry {
     durability: "none: nothing is stored",
     consistency: "none: a read never sees a write",
     example: "null:?length=100",
-    lacks: &[Need::Scan, Need::Ttl, Need::Pipeline],
+    lacks: &[Need::Scan, Need::Ttl, Need::Pipeline, Need::Storage],
     threading: threading_of::<NullStore>(),
     request: |request| request.plain(),
     check: |url| take_length(url).map(drop),

@@ -32,7 +32,7 @@ pub(super) fn run_client<C: Client, P: Pace>(
         let mut backoff = Backoff::default();
         let mut now = measure::now();
         loop {
-            let Some(issued) = lane.claim(now, worker.deadline()) else {
+            let Some(mut issued) = lane.claim(now, worker.deadline()) else {
                 // Where operations are dealt there may be some in a moment.
                 if !lane.waits(worker.deadline()) {
                     break;
@@ -74,12 +74,7 @@ pub(super) fn run_client<C: Client, P: Pace>(
                     Some(next)
                         if ended.error.is_none()
                             && (issued.operation.kind != Kind::PutSeen
-                                || !runner.has_seen(
-                                    request,
-                                    &issued.operation,
-                                    sent,
-                                    &mut ended,
-                                )) =>
+                                || !runner.has_seen(request, &mut issued, sent, &mut ended)) =>
                     {
                         (request, missed) = (next, ended.missed);
                     }

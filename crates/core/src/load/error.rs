@@ -20,14 +20,13 @@ pub enum LoadError {
         /// Operation that is missing, in words.
         operation: &'static str,
     },
-    /// The plan needs to know its own values, and verifies none.
-    #[error(
-        "phase {phase}: `put-seen` knows what it put by the versions of verification: leave --no-verify (`verify = \
-         false`) out, or write `put-get`"
-    )]
-    Unverified {
+    /// The plan waits to see what it put, where that may not be seen.
+    #[error("phase {phase}: `put-seen` {why}, or write `put-get`")]
+    Unseen {
         /// Name of the phase.
         phase: String,
+        /// Reason, and what to change.
+        why: &'static str,
     },
     /// No connection could be made.
     #[error("cannot reach the store: {0}")]

@@ -42,7 +42,7 @@ pub use error::LoadError;
 pub use heartbeat::Beat;
 pub use job::{Job, LoadOptions, StoreContext};
 pub use looking_back::LookedBack;
-pub use needs::{Need, supports};
+pub use needs::{FIELDS_IN_BATCHES, Need, sees_what_it_puts, supports};
 pub use observer::{Begin, Observer, Progress};
 pub use pace::Pacing;
 pub use steering::{Carriers, NotSteered};

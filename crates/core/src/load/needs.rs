@@ -5,6 +5,9 @@ use super::error::LoadError;
 use crate::store::{Capabilities, Profile};
 use crate::workload::{Dataset, GroupPlan, Kind, PhasePlan};
 
+/// What stores lack that write fields apart, in words.
+pub const FIELDS_IN_BATCHES: &str = "batches of records with several fields";
+
 /// An ability that some stores lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
@@ -69,17 +72,35 @@ impl Need {
     }
 }
 
+/// Checks that a phase with `put-seen` can see what it puts.
+///
+/// # Errors
+/// [`LoadError::Unseen`] if it verifies nothing, or if a delete or the end of a time to live may come before the get.
+pub fn sees_what_it_puts(phase: &PhasePlan) -> Result<(), LoadError> {
+    let has = |wanted: Kind| phase.groups.iter().any(|group| group.mix.has(|kind| kind == wanted));
+    let why = match () {
+        () if !has(Kind::PutSeen) => return Ok(()),
+        () if !phase.verify => {
+            "knows what it put by the versions of verification: leave --no-verify (`verify = false`) out"
+        }
+        () if has(Kind::Delete) => {
+            "may not see what it put where others delete: leave `delete` out"
+        }
+        () if phase.groups.iter().any(|group| group.ttl.is_some()) => {
+            "may not see what it put where records expire: leave `ttl` out"
+        }
+        () => return Ok(()),
+    };
+    Err(LoadError::Unseen { phase: phase.name.clone(), why })
+}
+
 /// Checks that the store with this `profile` has what a phase needs.
 ///
 /// # Errors
-/// [`LoadError::Unsupported`] with the first thing that it lacks; [`LoadError::Unverified`] if the phase would have to
-/// know its own values and does not verify any.
+/// [`LoadError::Unsupported`] with the first thing that it lacks; [`LoadError::Unseen`] as [`sees_what_it_puts`].
 pub fn supports(profile: &Profile, phase: &PhasePlan, dataset: &Dataset) -> Result<(), LoadError> {
     let capabilities = &profile.capabilities;
-    if !phase.verify && phase.groups.iter().any(|group| group.mix.has(|kind| kind == Kind::PutSeen))
-    {
-        return Err(LoadError::Unverified { phase: phase.name.clone() });
-    }
+    sees_what_it_puts(phase)?;
     let lacks = |group| Need::of(group).into_iter().find(|need| !need.is_met_by(capabilities));
     let apart = capabilities.fields && dataset.fields > 1;
     let batches = |group: &GroupPlan| {
@@ -88,7 +109,7 @@ pub fn supports(profile: &Profile, phase: &PhasePlan, dataset: &Dataset) -> Resu
     };
     let of_fields = || {
         let some = apart && phase.groups.iter().any(batches);
-        some.then_some("batches of records with several fields")
+        some.then_some(FIELDS_IN_BATCHES)
     };
     match phase.groups.iter().find_map(lacks).map(Need::name).or_else(of_fields) {
         Some(operation) => {

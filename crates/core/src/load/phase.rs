@@ -31,7 +31,7 @@ const WATCH: Duration = Duration::from_millis(50);
 /// Time between the decision to begin and the begin, in which connected workers learn of it.
 const SOON: Duration = Duration::from_millis(2);
 /// Time after its workers' last possible answer at which a phase gives up waiting for them.
-const GRACE: Duration = Duration::from_secs(5);
+pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// Least time for which a phase with faults goes on without a single success: a store that answers nothing is what
 /// such a phase is there to show, and the phase ends by itself.

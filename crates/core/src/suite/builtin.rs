@@ -53,7 +53,7 @@ const BUILTINS: &[Builtin] = embedded! {
     "expiry", "expiry.toml", "records with a time to live are gone when due and not before";
     "negative", "negative.toml", "gets of absent keys beside gets of present ones";
     "visibility", "visibility.toml",
-        "how long a write takes to be seen where reads go: idle, and beside other load";
+        "how long a write takes to be seen where reads go: at a low rate, and beside other load";
     "churn", "churn.toml", "as many inserts as deletes over a standing set of records, with reads";
     "cache", "cache.toml", "reads and few updates, with and without a cache in front";
     "capacity", "capacity.toml",

@@ -234,6 +234,7 @@ pub fn can(has: &Capabilities, kind: Kind) -> bool {
         Kind::Scan => has.scan,
         Kind::GetBatch => has.batch_get,
         Kind::PutBatch | Kind::InsertBatch => has.batch_put,
+        Kind::PutSeen => !has.fabricates,
         _ => true,
     }
 }

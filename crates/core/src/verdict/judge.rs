@@ -381,7 +381,8 @@ fn littles_law(facts: &PhaseFacts<'_>) -> Option<Reason> {
 }
 
 /// Gathers idle clients that nothing explains. Clients may be idle with open arrivals, in process, in a back-off after
-/// errors, when client threads are busy, when groups end at different times, and in a phase that is mostly start.
+/// errors, when client threads are busy, when groups end at different times, and in a phase that is mostly start. The time
+/// of a `put-seen` leaves its put out.
 fn idle_clients(facts: &PhaseFacts<'_>) -> Option<Reason> {
     let (failed, completed) = facts.failed_and_completed();
     let (in_flight, clients) = (facts.in_flight(), facts.clients());
@@ -392,6 +393,7 @@ fn idle_clients(facts: &PhaseFacts<'_>) -> Option<Reason> {
     let explained = facts.open()
         || facts.threading == Threading::InProcess
         || facts.plan.groups.len() > 1
+        || facts.plan.groups[0].mix.has(|kind| kind == Kind::PutSeen)
         || failed as f64 > completed as f64 * BACK_OFF_EXPLAINS
         || limited
         || short;

@@ -85,10 +85,7 @@ impl Kind {
     #[inline]
     #[must_use]
     pub fn gets(self) -> bool {
-        matches!(
-            self,
-            Kind::Get | Kind::PutGet | Kind::PutSeen | Kind::ReadModifyWrite | Kind::GetBatch
-        )
+        matches!(self, Kind::Get | Kind::PutGet | Kind::ReadModifyWrite | Kind::GetBatch)
     }
 
     /// Returns true if it only reads.

@@ -108,7 +108,8 @@ fn errors_of_loads_stores_and_testbeds_say_what_to_do() {
         LoadError::Plan(_) => None,
         LoadError::Unsupported { .. } =>
             Some(LoadError::Unsupported { phase, store, operation: "scan" }),
-        LoadError::Unverified { .. } => Some(LoadError::Unverified { phase: text.clone() }),
+        LoadError::Unseen { .. } =>
+            Some(LoadError::Unseen { phase: text.clone(), why: "w: leave `ttl` out" }),
         // What is told of it depends on the servers (`Failure::of_load`).
         LoadError::Unavailable(_) => None,
         LoadError::System { .. } =>

@@ -35,6 +35,9 @@ pub(crate) enum Hash {
     Rendezvous,
 }
 
+/// Most that the weights of Jedis' servers make together: each unit takes 160 points in memory.
+const MOST_JEDIS_WEIGHT: u64 = 10_000;
+
 /// All values of the option `hash`, and the names of the placements in a result.
 const HASHES: [(&str, Hash, &str); 5] = [
     ("mix", Hash::Mix, "mix: FNV-1a, fmix64, modulo"),
@@ -154,6 +157,13 @@ impl PlacementOptions {
             if !self.hash.is_weighted() {
                 let problem = "weights with a hash that has none";
                 return Err(url.wrong(problem, "add `hash=ketama`, `twemproxy` or `jedis`"));
+            }
+            let points: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
+            if self.hash == Hash::Jedis && points > MOST_JEDIS_WEIGHT {
+                let problem = format!("weights of jedis that make {points} together");
+                let hint =
+                    "Jedis has 160 points for each: divide them, so that they make 10000 at most";
+                return Err(url.wrong(problem, hint));
             }
             if weights.len() != servers.len() {
                 let problem = format!("{} weights for {} servers", weights.len(), servers.len());

@@ -1,36 +1,45 @@
 //! The operation `put-seen`: a put, and gets of its key until one finds what was put or something newer. Its time begins
 //! with the put's answer: it is how long an acknowledged write takes to be seen where the store's reads go.
 
+use std::time::Duration;
+
 use super::{Ended, OperationRunner, Request, Single};
+use crate::load::lane::IssuedOperation;
+use crate::load::phase::GRACE;
 use crate::load::request_clock::RequestClock;
 use crate::measure::Nanos;
 use crate::store::{ErrorClass, RequestError};
 use crate::verify::stamp;
 use crate::workload::Operation;
 
-/// Longest time that gets look for what was put.
-const LONGEST: Nanos = 10_000_000_000;
+/// Longest time that gets look for what was put. It ends before a phase that is over abandons its requests, so that no write
+/// that was never seen goes uncounted.
+const LONGEST: Duration = Duration::from_secs(4);
+const _: () = assert!(LONGEST.as_millis() < GRACE.as_millis());
 
 impl<P: RequestClock> OperationRunner<'_, P> {
-    /// Tells if `ended` ends a `put-seen`, whose time begins at `begun`: the answer of the put sets it. A write that no get found for too long fails the operation: it may be seen later.
+    /// Tells if `ended` ends a `put-seen`, whose time begins at `begun`: the answer of the put sets it, and with open
+    /// arrivals that is when the operation counts as due. A write that no get found for too long fails the operation.
     #[cold]
     pub fn has_seen(
         &self,
         request: Request,
-        operation: &Operation,
+        issued: &mut IssuedOperation,
         begun: &mut Nanos,
         ended: &mut Ended,
     ) -> bool {
         if request == Request::Single(Single::Put) {
             *begun = ended.done;
+            issued.due = issued.due.map(|_| ended.done);
             return false;
         }
-        if ended.missed == 0 && self.shows_own(operation) {
+        if ended.missed == 0 && self.shows_own(&issued.operation) {
             return true;
         }
-        if ended.done.saturating_sub(*begun) > LONGEST {
-            let message = "no get found what was put for 10 s";
-            ended.error = Some(RequestError::indeterminate(ErrorClass::Timeout, message));
+        if ended.done.saturating_sub(*begun) > LONGEST.as_nanos() as Nanos {
+            // The put was acknowledged: what failed is a get.
+            let message = "no get found what was put for 4 s";
+            ended.error = Some(RequestError::failed(ErrorClass::Timeout, message));
             return true;
         }
         // That a replica has not heard of the record yet is no miss: the next get asks again.

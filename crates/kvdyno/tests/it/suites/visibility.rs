@@ -28,7 +28,7 @@ fn the_lag_of_reads_is_what_a_run_finds() {
 }
 
 #[test]
-fn a_write_that_no_get_sees_fails_after_ten_seconds() {
+fn a_write_that_no_get_sees_fails_after_four_seconds() {
     let scratch = Scratch::new();
     let line = "run --records 10 --clients 1 --mix put-seen=100 --requests 1 --quiet --out r --settle 1s --set run.warmup=false \
                 --set run.read-back=false --store sim:?stale=1&stale-age=1h&consistency=eventual&service=5ms";
@@ -36,5 +36,5 @@ fn a_write_that_no_get_sees_fails_after_ten_seconds() {
     let result = scratch.result("r");
     let errors = &result["runs"][0]["phases"][1]["errors"];
     assert_eq!(errors[0]["count"], 1, "{errors}\n{}", ended.err);
-    assert!(errors.to_string().contains("no get found what was put for 10 s"), "{errors}");
+    assert!(errors.to_string().contains("no get found what was put for 4 s"), "{errors}");
 }

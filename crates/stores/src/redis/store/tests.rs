@@ -67,6 +67,8 @@ fn a_wrong_url_is_refused_in_one_line() {
         ("redis+sharded://h1,h2?weights=1,2", "hash=ketama"),
         ("redis+sharded://h1,h2?hash=ketama&weights=1", "1 weights for 2 servers"),
         ("redis+sharded://h1,h2?hash=ketama&weights=1,0", "from 1 up"),
+        ("redis+sharded://h1,h2?hash=jedis&weights=4000000000,1", "10000 at most"),
+        ("redis+sharded://h1,h2?hash=rendezvous&weights=2,1", "`twemproxy` or `jedis`"),
         ("redis+cluster://h/1", "one database"),
         ("redis+cluster://h?read=primry", "`primary`"),
         ("redis+sentinel://h", "no name of a primary"),

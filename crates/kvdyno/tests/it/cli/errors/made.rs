@@ -84,6 +84,7 @@ pub const BEFORE: &str = "\
     sed 's/\"url\": \"map:\"/\"url\": \"redis:\\/\\/:***@h\"/' map/result.json > secret/result.json
     truncate --size 300M big/result.json
     mkdir trials; cp -r map trials/trial-1; echo '{}' > trials/trials.json
+    mkdir unmeasured; sed '/^  \"runs\": \\[/,/^  \\]/c\\  \"runs\": []' map/result.json > unmeasured/result.json
     chmod +x redis-server; mv redis-server bin";
 
 /// Exit code and line of each case.
@@ -119,7 +120,12 @@ pub const LINES: &[(i32, &str)] = &[
     (69, "kvdyno run --records 100 --store 'cache(map:,null:)' --mix scan=100"),
     (64, "kvdyno run --records 1 --store map: --agents local:2 --reads anywhere --mix update=100"),
     (64, "kvdyno run --records 10 --store map: --mix put-seen=100 --no-verify --requests 1"),
-    (69, "kvdyno run --records 10 --store null: --mix put-seen=100 --requests 1"),
+    (64, "kvdyno run --records 10 --store map: --mix put-seen=50,delete=50 --requests 9 --dry-run"),
+    (
+        64,
+        "kvdyno run --records 10 --store map: --mix put-seen=100 --set run.ttl=1s --requests 1 --dry-run",
+    ),
+    (69, "kvdyno run --records 10 --store null: --mix put-seen=100 --requests 1 --dry-run"),
     (64, "kvdyno run --records 10 --store map: --out map"),
     (64, "kvdyno run --records 10 --store map: --out key.toml/x"),
     (64, "kvdyno run --records 200 --store lmdb:db --requests 10"),
@@ -137,6 +143,9 @@ pub const LINES: &[(i32, &str)] = &[
     (64, "kvdyno cost --prices nowhere.toml"),
     (64, "kvdyno cost --prices syntax.toml"),
     (64, "kvdyno cost map"),
+    (64, "kvdyno cost unmeasured --servers n1-standard-8=1"),
+    (64, "kvdyno rerun unmeasured --out never"),
+    (2, "kvdyno export unmeasured --as bencher"),
     (64, "kvdyno cost map --prices key.toml"),
     (64, "kvdyno compare empty"),
     (64, "kvdyno compare map"),
