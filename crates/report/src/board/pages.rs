@@ -19,6 +19,7 @@ const STYLE: &str = include_str!("../../templates/board/board.css");
 const SCRIPT: &str = include_str!("../../templates/board/board.js");
 const HISTORY_SCRIPT: &str = concat!(
     include_str!("../../templates/page/charts.js"),
+    include_str!("../../templates/page/picture.js"),
     include_str!("../../templates/board/history.js")
 );
 const CHART_STYLE: &str = include_str!("../../templates/uplot/uPlot.min.css");
