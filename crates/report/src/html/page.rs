@@ -12,8 +12,8 @@ use crate::document::{Detail, Document, Place};
 use crate::result::{HistogramError, RunResult};
 
 use super::charts::Charts;
-use super::write::{cards, escaped, header, sections as written};
-use super::{chart_library, page_style, script_json};
+use super::write::{cards, escaped, folding, header, sections as written};
+use super::{chart_library, decision, page_style, script_json};
 
 /// Script that draws the page's charts and lets the reader choose them.
 const SCRIPT: &str = concat!(
@@ -23,6 +23,9 @@ const SCRIPT: &str = concat!(
 );
 
 const CHART_STYLE: &str = include_str!("../../templates/uplot/uPlot.min.css");
+
+/// Place of the report's head on a live page, whose own head is larger.
+const HEADER_PLACE: &str = "<!-- header -->";
 
 /// Figures of a page that follows a run, and the script that keeps the page up to date.
 const LIVE: &str = include_str!("../../templates/page/live.html");
@@ -40,24 +43,34 @@ pub(crate) fn page(
     let subject = Subject { is_live, has_timeline: charts.has_timeline(), ..Subject::of(result)? };
     let document = sections::document(&subject).at(Detail::Page);
     let told = |name: &str, text: String| format!("<div data-told=\"{name}\">\n{text}</div>\n");
+    let decision = if is_live { String::new() } else { decision::write(&subject, &document) };
     let figures = [
+        decision,
         cards(&document),
         written(&document, Place::Summary),
         written(&document, Place::Figures),
     ];
-    let (charts_html, tables) =
-        (written(&document, Place::Charts), written(&document, Place::Tables));
+    let [figures, charts_html, tables] = [
+        figures.concat(),
+        written(&document, Place::Charts),
+        written(&document, Place::Tables),
+    ]
+    .map(|text| if is_live { folding(&text) } else { text });
     let main = match is_live {
         // What is seen while it happens stands before what is told afterwards.
-        true => format!("{LIVE}{charts_html}{}{}", told("figures", figures.concat()), told("tables", tables)),
-        false => format!("{}{charts_html}{}", told("figures", figures.concat()), told("tables", tables)),
+        true => format!("{LIVE}{charts_html}{}{}", told("figures", figures), told("tables", tables)),
+        false => format!("{}{charts_html}{}", told("figures", figures), told("tables", tables)),
+    };
+    let head = header(&document, "report");
+    let (above, main) = match is_live {
+        true => (String::new(), main.replacen(HEADER_PLACE, &head, 1)),
+        false => (head, main),
     };
     let body = format!(
-        "{}<main>\n{main}</main>\n\
+        "{above}<main>\n{main}</main>\n\
          <footer>Made by kvdyno {}. Charts by uPlot 1.6.32 (MIT licence).</footer>\n\
          <div class=\"paper\" hidden></div>\n\
          <script type=\"application/json\" id=\"data\">{}</script>\n",
-        header(&document, "report"),
         escaped(&result.kvdyno.version),
         script_json(charts),
     );
@@ -66,6 +79,21 @@ pub(crate) fn page(
         false => Parts::Inside { styles: &[CHART_STYLE], scripts: &[chart_library(), SCRIPT] },
     };
     Ok(shell(&document.title, "report", &parts, &body))
+}
+
+/// Returns a report with charts that is no report of one result.
+pub(crate) fn charts_page(document: &Document, what: &str, charts: &Charts) -> String {
+    let places = [Place::Summary, Place::Figures, Place::Charts, Place::Tables];
+    let body = format!(
+        "{}<main>\n{}</main>\n<footer>Made by kvdyno. Charts by uPlot 1.6.32 (MIT licence).</footer>\n\
+         <div class=\"paper\" hidden></div>\n\
+         <script type=\"application/json\" id=\"data\">{}</script>\n",
+        header(document, what),
+        places.map(|place| written(document, place)).concat(),
+        script_json(charts),
+    );
+    let scripts = [chart_library(), SCRIPT];
+    shell(&document.title, what, &Parts::Inside { styles: &[CHART_STYLE], scripts: &scripts }, &body)
 }
 
 /// Returns a report without charts as a page that works offline.

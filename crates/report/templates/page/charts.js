@@ -131,13 +131,14 @@ const Charts = (function () {
   }
 
   // The rows in which the names of marks stand, so that none covers another; what finds no row has none.
-  function rows(marks, width, place, rowCount) {
-    const ends = Array(rowCount).fill(-Infinity), placed = [];
+  function rows(marks, width, place, [begin, end], rowCount) {
+    const ends = Array(rowCount).fill(begin - 5), placed = [];
     for (const mark of marks.filter((mark) => mark.text).toSorted((a, b) => a.begin - b.begin)) {
-      const left = place(mark.begin), row = ends.findIndex((end) => end < left - 4);
+      const at = place(mark.begin), long = width(mark.text), isLate = at + long > end, left = isLate ? at - long - 8 : at;
+      const row = ends.findIndex((end) => end < left - 4);
       if (row < 0) continue;
-      ends[row] = left + width(mark.text);
-      placed.push({ mark, row, left, end: ends[row] });
+      ends[row] = left + long;
+      placed.push({ mark, row, left });
     }
     return placed;
   }
@@ -148,11 +149,10 @@ const Charts = (function () {
       ctx.textBaseline = "top";
       const place = (at) => u.valToPos(at, "x", true) + 4 * devicePixelRatio;
       const seen = marks.filter((mark) => mark.begin >= u.scales.x.min && mark.begin <= u.scales.x.max);
-      for (const { mark, row, left: at, end } of rows(seen, (text) => ctx.measureText(text).width, place, 4)) {
-        const isLate = end > left + width;
-        ctx.textAlign = isLate ? "right" : "left";
+      ctx.textAlign = "left";
+      for (const { mark, row, left: at } of rows(seen, (text) => ctx.measureText(text).width, place, [left, left + width], 4)) {
         ctx.fillStyle = colour(mark.kind);
-        ctx.fillText(mark.text, isLate ? Math.max(at - 8 * devicePixelRatio, left + 60) : at, u.bbox.top + (1.25 * row + 0.3) * size);
+        ctx.fillText(mark.text, at, u.bbox.top + (1.25 * row + 0.3) * size);
       }
     });
   }
@@ -421,6 +421,8 @@ const Charts = (function () {
       if (plot && element?.offsetParent) plot.setSize({ width: Math.max(element.clientWidth, 120), height: heightOf(spec, element) });
     }
   }
+  const places = new ResizeObserver(fit);
+  document.querySelectorAll(".stage").forEach((stage) => places.observe(stage));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
   // What is folded has no size until it is opened.
   document.addEventListener("toggle", (event) => { if (event.target.open) fit(); }, true);

@@ -92,10 +92,8 @@ const Picture = (function () {
     root.append(inside);
     const place = (at) => x(at) + 3;
     const rest = marks.filter((mark) => mark.begin >= xs[0] && x(mark.begin) + 12 < right);
-    for (const { mark, row, left: at, end } of Charts.rows(rest, (text) => text.length * size * 0.48, place, 3)) {
-      const isLate = end > right;
-      root.append(part("text", { x: isLate ? at - 6 : at, y: top + size * (row * 1.15 + 0.9), "font-size": size * 0.85,
-        "text-anchor": isLate ? "end" : "start", fill: Charts.colour(mark.kind, true) }, mark.text));
+    for (const { mark, row, left: at } of Charts.rows(rest, (text) => text.length * size * 0.48, place, [left, right], 3)) {
+      root.append(part("text", { x: at, y: top + size * (row * 1.15 + 0.9), "font-size": size * 0.85, fill: Charts.colour(mark.kind, true) }, mark.text));
     }
     let at = left;
     for (const line of names) {

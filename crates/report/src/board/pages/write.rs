@@ -40,7 +40,7 @@ fn step_class(step: &StepDescription) -> &'static str {
 
 fn table(class: &str, head: &str, rows: &str) -> String {
     format!(
-        "<div class=\"scroll\"><table class=\"{class}\">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n\
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"table\"><table class=\"{class}\">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n\
          </table></div>\n"
     )
 }
@@ -75,7 +75,8 @@ impl IndexPage {
             });
             format!("<section>\n<h2>{title}</h2>\n{}</section>\n", table("list", &head, &rows))
         });
-        let main = format!("{lists}{}{}", self.told_steps(), self.told_skipped());
+        let feed = "<p class=\"note\"><a href=\"feed.xml\">Feed of the steps (Atom)</a>; each suite and store has a badge.</p>\n";
+        let main = format!("{lists}{}{feed}{}", self.told_steps(), self.told_skipped());
         board("Board", "kvdyno", [&facts, &main, ""], (&[STYLE], &[SCRIPT]))
     }
 
