@@ -100,7 +100,8 @@ async fn admit(
         Permit::Refused(status, why) => (status, why).into_response(),
         Permit::Enters => {
             // The form of the page stays in its address.
-            let wall = parts.uri.query().is_some_and(|query| query.split('&').any(|one| one == "wall"));
+            let wall =
+                parts.uri.query().is_some_and(|query| query.split('&').any(|one| one == "wall"));
             let place = if wall { "/?wall" } else { "/" };
             let Identity { port, token, scheme, .. } = &*identity;
             let secure = if *scheme == "https" { "; Secure" } else { "" };

@@ -98,7 +98,7 @@ fn stalled(site: &str, token: &str) -> TcpStream {
 fn a_run_is_seen_and_steered_while_it_lasts_by_two_viewers_and_after_a_reload() {
     let scratch = Scratch::new();
     let words = "run --testbed redis?persistence=aof-everysec --records 2k --mix get=80,update=20 --rate 1k/s \
-                 --duration 40s --set warmup=false --console=stay,control --quiet --out result";
+                 --duration 240s --set warmup=false --console=stay,control --quiet --out result";
     let mut running = scratch.start(&words.split_whitespace().collect::<Vec<_>>());
     let url = address(&mut running);
     let (site, token) = url.split_once("?token=").unwrap();
@@ -135,6 +135,7 @@ fn a_run_is_seen_and_steered_while_it_lasts_by_two_viewers_and_after_a_reload() 
     for tab in [&wide, &narrow] {
         browser.wait(tab, "document.getElementById('steer-group').textContent.includes('1.5k/s')");
     }
+    end_phase(browser, &wide);
     for tab in [&wide, &narrow] {
         browser.wait(tab, "document.body.dataset.running === 'false'");
         browser.wait(tab, "document.querySelector('.figures-table tr.phase td') && !document.querySelector('header').textContent.includes('goes on')");
@@ -205,7 +206,8 @@ fn assert_wall(browser: &mut Browser, site: &str) {
     browser.wait(&tab, "document.getElementById('head-rate').textContent !== '–' && document.querySelector('#latency canvas')");
     let seen = browser.look(&tab, "[document.documentElement.scrollHeight, parseFloat(getComputedStyle(document.getElementById('head-rate')).fontSize),
         document.querySelector('#live .foot').getBoundingClientRect().bottom, Math.min(...[...document.querySelectorAll('#live *')].filter((one) => one.offsetParent && one.textContent.trim() && !one.closest('figcaption, .uplot')).map((one) => parseFloat(getComputedStyle(one).fontSize)))]");
-    let [height, figure, foot, least] = [0, 1, 2, 3].map(|at| seen[at].as_f64().unwrap_or_default());
+    let [height, figure, foot, least] =
+        [0, 1, 2, 3].map(|at| seen[at].as_f64().unwrap_or_default());
     assert!(height <= 1_440.0 && figure >= 150.0 && least >= 30.0, "{seen}");
     assert!((1_300.0..=1_440.0).contains(&foot), "{seen}");
     picture(browser, &tab, "console-wall.png");
@@ -220,7 +222,10 @@ fn steer(browser: &mut Browser, tab: &Tab) {
     tab_to(browser, tab, "note-text");
     browser.ask(tab, "Input.insertText", json!({ "text": "somebody looks" }));
     press(browser, tab, "Enter", 13);
-    browser.wait(tab, "document.getElementById('steer-answer').textContent === 'the note is in the result'");
+    browser.wait(
+        tab,
+        "document.getElementById('steer-answer').textContent === 'the note is in the result'",
+    );
     tab_to(browser, tab, "steer-rate");
     browser.ask(tab, "Input.insertText", json!({ "text": "1.5k/s" }));
     press(browser, tab, "Enter", 13);
@@ -231,7 +236,10 @@ fn steer(browser: &mut Browser, tab: &Tab) {
     // What cannot be taken back is asked for once more: No does nothing.
     tab_to(browser, tab, "harm-do");
     press(browser, tab, "Enter", 13);
-    browser.wait(tab, "document.getElementById('sure').open && document.activeElement.id === 'sure-no'");
+    browser.wait(
+        tab,
+        "document.getElementById('sure').open && document.activeElement.id === 'sure-no'",
+    );
     press(browser, tab, "Enter", 13);
     browser.wait(tab, "!document.getElementById('sure').open");
     tab_to(browser, tab, "harm-do");
@@ -244,6 +252,14 @@ fn steer(browser: &mut Browser, tab: &Tab) {
     browser.wait(tab, &format!("{shown}.includes('start again redis-1')"));
     let at = browser.look(tab, points).as_u64().unwrap();
     browser.wait(tab, &format!("{points} > {at} + 2"));
+}
+
+/// Ends the phase by keyboard, which the page asks for twice.
+fn end_phase(browser: &mut Browser, tab: &Tab) {
+    tab_to(browser, tab, "steer-end");
+    press(browser, tab, "Enter", 13);
+    browser.wait(tab, "document.getElementById('sure').open");
+    order(browser, tab, "sure-yes", "the phase ends");
 }
 
 /// Asserts that nothing of the page is cut off in a window 400 px wide.
@@ -272,9 +288,13 @@ fn assert_seen(browser: &mut Browser, tab: &Tab) {
     }
     let marks = "Page.data().phases.flatMap((phase) => phase.runs).flatMap((run) => run.marks).map((mark) => mark.text)";
     let marks = browser.look(tab, marks);
-    for done in
-        ["“somebody looks”", "kill redis-1", "kill redis-1, by hand", "start again redis-1", "1.5k/s from operation"]
-    {
+    for done in [
+        "“somebody looks”",
+        "kill redis-1",
+        "kill redis-1, by hand",
+        "start again redis-1",
+        "1.5k/s from operation",
+    ] {
         let is_marked =
             |mark: &serde_json::Value| mark.as_str().is_some_and(|mark| mark.starts_with(done));
         assert!(marks.as_array().unwrap().iter().any(is_marked), "{done} is not among {marks}");

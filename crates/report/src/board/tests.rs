@@ -244,14 +244,21 @@ fn steps_are_a_feed_and_each_suite_and_store_has_a_badge() {
     }
     built(from.path(), site.path());
     let feed = page(site.path(), "feed.xml");
-    assert!(feed.matches("<entry>").count() > 0 && feed.contains("<link href=\"store-redis.html\"/>"), "{feed}");
+    assert!(
+        feed.matches("<entry>").count() > 0 && feed.contains("<link href=\"store-redis.html\"/>"),
+        "{feed}"
+    );
     assert!(feed.contains("worse: throughput"), "{feed}");
     let again = tempfile::tempdir().unwrap();
     built(from.path(), again.path());
     assert_eq!(feed, page(again.path(), "feed.xml"), "equal boards have equal feeds");
     assert!(page(site.path(), "index.html").contains("href=\"feed.xml\""));
     let badge = std::fs::read_dir(site.path()).unwrap().flatten().map(|file| file.file_name());
-    let badge = badge.map(|name| name.to_string_lossy().into_owned()).find(|name| name.ends_with(".svg"));
+    let badge =
+        badge.map(|name| name.to_string_lossy().into_owned()).find(|name| name.ends_with(".svg"));
     let badge = page(site.path(), &badge.expect("a badge"));
-    assert!(badge.starts_with("<svg ") && badge.contains("redis · ") && badge.contains("/s</text>"), "{badge}");
+    assert!(
+        badge.starts_with("<svg ") && badge.contains("redis · ") && badge.contains("/s</text>"),
+        "{badge}"
+    );
 }

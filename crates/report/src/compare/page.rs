@@ -33,6 +33,9 @@ pub fn page(report: &ComparisonReport, sides: &[Source]) -> Result<String, HtmlE
     document.subtitle = "Results laid over each other".to_owned();
     for section in &mut document.sections {
         section.rank += 1;
+        if section.id == "pair" {
+            section.title = "Differences";
+        }
     }
     document.sections.push(Section {
         title: "What differs in the setup",
@@ -111,7 +114,8 @@ fn setup(sides: &[Source]) -> Block {
     let facts: Vec<BTreeMap<String, String>> = sides.iter().map(facts).collect();
     let names: Vec<&String> = facts.iter().flat_map(BTreeMap::keys).collect();
     let names: std::collections::BTreeSet<&String> = names.into_iter().collect();
-    let of = |side: &BTreeMap<String, String>, name: &str| side.get(name).cloned().unwrap_or_default();
+    let of =
+        |side: &BTreeMap<String, String>, name: &str| side.get(name).cloned().unwrap_or_default();
     let differs = |name: &&&String| facts.iter().any(|side| of(side, name) != of(&facts[0], name));
     let rows: Vec<DataRow> = names
         .iter()
@@ -125,7 +129,9 @@ fn setup(sides: &[Source]) -> Block {
         })
         .collect();
     if rows.is_empty() {
-        return Block::sentence("nothing that the results tell: same versions, settings, machine and plan");
+        return Block::sentence(
+            "nothing that the results tell: same versions, settings, machine and plan",
+        );
     }
     let heads = sides.iter().map(|side| DataColumn::words(side.label.clone()));
     let columns = std::iter::once(DataColumn::words("")).chain(heads).collect();
@@ -186,20 +192,27 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (one, other) = (folder.path().join("one"), folder.path().join("other"));
         let mut result = sample::written(&one);
-        sample::written(&other);
+        let _ = sample::written(&other);
         save_result(&one, &result).unwrap();
         result.host.kernel = Some("9.9 <b>".to_owned());
         save_result(&other, &result).unwrap();
         let (mut a, mut b) = (sources(&one).unwrap().remove(0), sources(&other).unwrap().remove(0));
         (a.label, b.label) = ("first".to_owned(), "second".to_owned());
         let comparison = compare(&a, &b, Unequal::Allow, None).unwrap();
-        let report = ComparisonReport { comparisons: vec![comparison], ..ComparisonReport::default() };
+        let report =
+            ComparisonReport { comparisons: vec![comparison], ..ComparisonReport::default() };
         let sides = [a.clone(), b, a];
         let page = page(&report, &sides).unwrap();
         let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is missing"));
         assert!(at("What differs in the setup") < at("machine: kernel"));
-        assert!(at("machine: kernel") < at("first (1 trial)") && at("first (1 trial)") < at("id=\"charts\""));
-        assert!(page.contains("9.9 &#60;b&#62;") && !page.contains("machine: CPU<"), "only what differs");
+        assert!(
+            at("machine: kernel") < at("<h2>Differences")
+                && at("<h2>Differences") < at("id=\"charts\"")
+        );
+        assert!(
+            page.contains("9.9 &#60;b&#62;") && !page.contains("machine: CPU<"),
+            "only what differs"
+        );
         let charts = charts(&distinct(&sides)).unwrap();
         assert_eq!(charts.stores, ["first", "second"]);
         assert!(charts.phases.iter().all(|phase| phase.runs.len() == 2 && !phase.prepares));

@@ -7,19 +7,17 @@ use kvdyno_core::verdict::ClaimStatus;
 use super::write::escaped;
 use crate::document::Document;
 use crate::document::subject::Subject;
-use crate::reasons::told_reasons;
 use crate::result::{PhaseResult, StoreRun};
 use crate::view::main_row;
 
 /// Most phases of a store in the table.
 const MOST_PHASES: usize = 8;
-/// Most reasons for the verdict.
-const MOST_REASONS: usize = 3;
 
 /// Writes the page.
 pub(super) fn write(subject: &Subject<'_>, document: &Document) -> String {
     let runs = subject.result.runs.iter().zip(&document.stores);
-    let answers: String = runs.clone().map(|(run, name)| answer(run, name, document.stores.len() > 1)).collect();
+    let answers: String =
+        runs.clone().map(|(run, name)| answer(run, name, document.stores.len() > 1)).collect();
     let rows: String = runs.clone().map(|(run, name)| rows(run, name)).collect();
     let verdicts: String = runs.map(|(run, name)| verdict(run, name)).collect();
     let cost = match &subject.result.cost {
@@ -30,8 +28,8 @@ pub(super) fn write(subject: &Subject<'_>, document: &Document) -> String {
     };
     format!(
         "<section class=\"brief\" aria-label=\"In short\">\n<h2>Answer</h2>\n<ul>{answers}</ul>\n\
-         <h2>Figures</h2>\n<table class=\"figures-table\"><thead><tr><th>Phase</th><th>operations/s</th><th>p99</th>\
-         <th>errors</th><th>wrong reads</th><th>longest without success</th></tr></thead>\n<tbody>{rows}</tbody></table>\n\
+         <h2>Key figures</h2>\n<table class=\"figures-table\"><thead><tr><th>Phase</th><th>operations/s</th><th>p99</th>\
+         <th>errors</th><th>wrong or lost</th><th>longest without success</th></tr></thead>\n<tbody>{rows}</tbody></table>\n\
          <h2>Verdict</h2>\n{verdicts}<p>{cost}</p>\n</section>\n"
     )
 }
@@ -53,9 +51,8 @@ fn answer(run: &StoreRun, name: &str, is_named: bool) -> String {
         })
         .collect();
     if items.is_empty() {
-        let phases = measured(run).filter_map(|phase| {
-            Some(format!("{} {}/s", phase.label, grouped(phase.rate()?)))
-        });
+        let phases = measured(run)
+            .filter_map(|phase| Some(format!("{} {}/s", phase.label, grouped(phase.rate()?))));
         let phases = phases.take(MOST_PHASES).collect::<Vec<_>>().join(", ");
         items = format!("<li>{}: {}</li>", escaped(name), escaped(&phases));
     }
@@ -71,7 +68,8 @@ fn rows(run: &StoreRun, name: &str) -> String {
         let figures = main_row(phase).ok();
         let p99 = figures.as_ref().and_then(|row| row.latency.p99);
         let bound = if figures.as_ref().is_some_and(|row| row.lower_bound) { "≥ " } else { "" };
-        let wrong = phase.tally.as_ref().map_or(0, |tally| tally.illegal());
+        let wrong = phase.tally.as_ref().map_or(0, |tally| tally.illegal())
+            + phase.writes.as_ref().map_or(0, |writes| writes.lost);
         let sides = phase.account.iter().flat_map(|account| account.sides());
         let silent = sides.filter_map(|(_, side)| side.unavailable_ns).max();
         let cells = [
@@ -81,7 +79,8 @@ fn rows(run: &StoreRun, name: &str) -> String {
             grouped(wrong as f64),
             silent.map_or("–".to_owned(), |ns| duration_text(ns as f64)),
         ];
-        let cells: String = cells.iter().map(|cell| format!("<td>{}</td>", escaped(cell))).collect();
+        let cells: String =
+            cells.iter().map(|cell| format!("<td>{}</td>", escaped(cell))).collect();
         format!("<tr><td>{} · {}</td>{cells}</tr>\n", escaped(name), escaped(&phase.label))
     };
     measured(run).take(MOST_PHASES).map(row).collect()
@@ -89,15 +88,6 @@ fn rows(run: &StoreRun, name: &str) -> String {
 
 fn verdict(run: &StoreRun, name: &str) -> String {
     let level = run.verdict.as_ref().map_or("not judged", |verdict| verdict.level.name());
-    let reasons: Vec<String> = told_reasons(run)
-        .into_iter()
-        .filter(|reason| !reason.remark)
-        .take(MOST_REASONS)
-        .map(|reason| format!("<li>{}</li>", escaped(&reason.line())))
-        .collect();
-    format!(
-        "<p>{}: <b class=\"level {level}\">{level}</b></p>\n<ul>{}</ul>\n",
-        escaped(name),
-        reasons.concat()
-    )
+    // The reasons follow in the card of the store.
+    format!("<p>{}: <b class=\"level {level}\">{level}</b></p>\n", escaped(name))
 }

@@ -50,15 +50,14 @@ pub(crate) fn page(
         written(&document, Place::Summary),
         written(&document, Place::Figures),
     ];
-    let [figures, charts_html, tables] = [
-        figures.concat(),
-        written(&document, Place::Charts),
-        written(&document, Place::Tables),
-    ]
-    .map(|text| if is_live { folding(&text) } else { text });
+    let [figures, charts_html, tables] =
+        [figures.concat(), written(&document, Place::Charts), written(&document, Place::Tables)]
+            .map(|text| if is_live { folding(&text) } else { text });
     let main = match is_live {
         // What is seen while it happens stands before what is told afterwards.
-        true => format!("{LIVE}{charts_html}{}{}", told("figures", figures), told("tables", tables)),
+        true => {
+            format!("{LIVE}{charts_html}{}{}", told("figures", figures), told("tables", tables))
+        }
         false => format!("{}{charts_html}{}", told("figures", figures), told("tables", tables)),
     };
     let head = header(&document, "report");
@@ -93,7 +92,12 @@ pub(crate) fn charts_page(document: &Document, what: &str, charts: &Charts) -> S
         script_json(charts),
     );
     let scripts = [chart_library(), SCRIPT];
-    shell(&document.title, what, &Parts::Inside { styles: &[CHART_STYLE], scripts: &scripts }, &body)
+    shell(
+        &document.title,
+        what,
+        &Parts::Inside { styles: &[CHART_STYLE], scripts: &scripts },
+        &body,
+    )
 }
 
 /// Returns a report without charts as a page that works offline.
@@ -133,7 +137,11 @@ impl Parts<'_> {
         let styles: Vec<&str> = styles.iter().copied().chain([page_style()]).collect();
         let allowed = |kind: &str, texts: &[&str]| {
             let hashes = texts.iter().map(|text| format!(" 'sha256-{}'", sha256(text)));
-            if texts.is_empty() { String::new() } else { format!("{kind}{}; ", hashes.collect::<String>()) }
+            if texts.is_empty() {
+                String::new()
+            } else {
+                format!("{kind}{}; ", hashes.collect::<String>())
+            }
         };
         let policy = allowed("script-src", scripts) + &allowed("style-src", &styles);
         let inside = |name: &str, texts: &[&str]| {

@@ -122,7 +122,10 @@ const Charts = (function () {
     clipped(u, (ctx) => marks.forEach((mark) => {
       const left = u.valToPos(mark.begin, "x", true), right = u.valToPos(mark.end ?? u.scales.x.max, "x", true);
       ctx.fillStyle = colour(mark.kind);
-      ctx.globalAlpha = mark.isDown ? 0.07 : mark.kind === "excursion" ? 0.1 : 0.16;
+      // Where a figure left its level is told along the bottom, so that it hides nothing.
+      const strip = scaled(4) * devicePixelRatio;
+      if (mark.kind === "excursion") return ctx.fillRect(left, u.bbox.top + u.bbox.height - strip, Math.max(right - left, 2), strip);
+      ctx.globalAlpha = mark.isDown ? 0.08 : 0.16;
       ctx.fillRect(left, u.bbox.top, Math.max(right - left, 2 * devicePixelRatio), u.bbox.height);
       ctx.globalAlpha = 0.8;
       ctx.fillRect(left, u.bbox.top, scaled(1) * devicePixelRatio, u.bbox.height);

@@ -61,6 +61,10 @@ const Picture = (function () {
     const marks = (spec.marks ?? []).filter((mark) => (mark.end ?? xs[1]) >= xs[0] && mark.begin <= xs[1]);
     for (const mark of marks) {
       const from = x(mark.begin), fill = Charts.colour(mark.kind, true);
+      if (mark.kind === "excursion") {
+        inside.append(part("rect", { x: from, y: bottom - size / 4, width: Math.max(x(mark.end ?? xs[1]) - from, 1), height: size / 4, fill }));
+        continue;
+      }
       inside.append(part("rect", { x: from, y: top, width: Math.max(x(mark.end ?? xs[1]) - from, 1), height: bottom - top, fill, "fill-opacity": mark.isDown ? 0.07 : 0.13 }),
         part("rect", { x: from, y: top, width: 0.8, height: bottom - top, fill }));
     }

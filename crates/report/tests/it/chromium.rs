@@ -178,13 +178,18 @@ fn ticks_stand_where_they_say_and_no_two_say_the_same() {
             let mut said: Vec<&str> = ticks.iter().filter_map(|tick| tick[1].as_str()).collect();
             for tick in ticks {
                 let (at, text) = (tick[0].as_f64().unwrap(), tick[1].as_str().unwrap());
-                let parsed = |end: &str| text.strip_suffix(end).and_then(|n| n.trim().parse::<f64>().ok());
+                let parsed =
+                    |end: &str| text.strip_suffix(end).and_then(|n| n.trim().parse::<f64>().ok());
                 let clock = || {
                     let (hours, minutes) = text.strip_suffix(" h")?.split_once(':')?;
                     Some(hours.parse::<f64>().ok()? * 3_600.0 + minutes.parse::<f64>().ok()? * 60.0)
                 };
-                let value = parsed(" min").map(|n| n * 60.0).or_else(|| parsed(" s")).or_else(clock);
-                let value = value.or_else(|| parsed("k").map(|n| n * 1e3)).or_else(|| parsed("")).expect(text);
+                let value =
+                    parsed(" min").map(|n| n * 60.0).or_else(|| parsed(" s")).or_else(clock);
+                let value = value
+                    .or_else(|| parsed("k").map(|n| n * 1e3))
+                    .or_else(|| parsed(""))
+                    .expect(text);
                 assert!((value - at).abs() < (high - low) / 1_000.0, "{text} at {at}");
             }
             said.dedup();
@@ -192,7 +197,10 @@ fn ticks_stand_where_they_say_and_no_two_say_the_same() {
         }
     }
     // The axes on the screen say the same: none twice.
-    let shown = browser.look(&page.0, "Charts.AXES.seconds.tick(12.5, 0.5) + Charts.AXES.amount.tick(100500, 500)");
+    let shown = browser.look(
+        &page.0,
+        "Charts.AXES.seconds.tick(12.5, 0.5) + Charts.AXES.amount.tick(100500, 500)",
+    );
     assert_eq!(shown, json!("12.5 s100.5k"));
     assert_clean(browser, &page);
 }
@@ -212,12 +220,16 @@ fn a_chart_changes_its_scale_and_is_kept_as_picture_and_data() {
     assert_eq!(browser.look(tab, turned), json!([false, true, "true"]));
     let csv = browser.look(tab, "Picture.csv(Charts.spec('throughput'))");
     let csv = csv.as_str().unwrap();
-    let points = browser.look(tab, "new Set(Charts.spec('throughput').lines.flatMap((line) => line.x)).size");
+    let points = browser
+        .look(tab, "new Set(Charts.spec('throughput').lines.flatMap((line) => line.x)).size");
     assert_eq!(csv.lines().count() as u64, 1 + points.as_u64().unwrap(), "{csv}");
     assert!(csv.starts_with("time (s),"), "{csv}");
     let svg = browser.look(tab, "Picture.svgText('a < b', Charts.spec('service'))");
     let svg = svg.as_str().unwrap();
-    assert!(svg.starts_with("<svg xmlns=") && svg.contains("a &lt; b") && !svg.contains("NaN"), "{svg}");
+    assert!(
+        svg.starts_with("<svg xmlns=") && svg.contains("a &lt; b") && !svg.contains("NaN"),
+        "{svg}"
+    );
     let png = "(async () => (await Picture.png('a', Charts.spec('service'))).size)()";
     assert!(browser.look(tab, png).as_u64() > Some(5_000));
     assert_clean(browser, &page);

@@ -249,8 +249,12 @@ fn a_note_is_in_the_result_and_no_reason_to_doubt_it() {
     }
     assert!([0, 2].contains(&running.wait().code()));
     let result = scratch.result("a");
-    let notes: Vec<&Value> = result["runs"][0]["phases"].as_array().unwrap().iter()
-        .flat_map(|phase| phase["steered"].as_array().into_iter().flatten()).collect();
+    let notes: Vec<&Value> = result["runs"][0]["phases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|phase| phase["steered"].as_array().into_iter().flatten())
+        .collect();
     let [note] = &notes[..] else { panic!("{notes:?}") };
     assert_eq!(note["what"], "note");
     let text = note["done"].as_str().unwrap();

@@ -19,7 +19,12 @@ fn when(holds: bool, text: impl FnOnce() -> String) -> String {
     if holds { text() } else { String::new() }
 }
 
-fn board(title: &str, brand: &str, [facts, main, behind]: [&str; 3], parts: (&[&str], &[&str])) -> String {
+fn board(
+    title: &str,
+    brand: &str,
+    [facts, main, behind]: [&str; 3],
+    parts: (&[&str], &[&str]),
+) -> String {
     let body = format!(
         "<header>\n<p class=\"brand\">{brand} <span>board</span></p>\n<h1>{title}</h1>\n{facts}</header>\n\
          <main>\n{main}</main>\n<footer>Made by kvdyno board.</footer>\n{behind}",
