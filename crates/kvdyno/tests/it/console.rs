@@ -205,7 +205,7 @@ fn assert_wall(browser: &mut Browser, site: &str) {
     browser.go(&tab, &format!("{site}?wall"));
     browser.wait(&tab, "document.getElementById('head-rate').textContent !== '–' && document.querySelector('#latency canvas')");
     let seen = browser.look(&tab, "[document.documentElement.scrollHeight, parseFloat(getComputedStyle(document.getElementById('head-rate')).fontSize),
-        document.querySelector('#live .foot').getBoundingClientRect().bottom, Math.min(...[...document.querySelectorAll('#live *')].filter((one) => one.offsetParent && one.textContent.trim() && !one.closest('figcaption, .uplot')).map((one) => parseFloat(getComputedStyle(one).fontSize)))]");
+        document.querySelector('#live .foot').getBoundingClientRect().bottom, Math.min(...[...document.querySelectorAll('#live *')].filter((one) => one.offsetParent && one.children.length === 0 && one.textContent.trim() && !one.closest('figcaption, .uplot')).map((one) => parseFloat(getComputedStyle(one).fontSize)))]");
     let [height, figure, foot, least] =
         [0, 1, 2, 3].map(|at| seen[at].as_f64().unwrap_or_default());
     assert!(height <= 1_440.0 && figure >= 150.0 && least >= 30.0, "{seen}");
@@ -241,9 +241,12 @@ fn steer(browser: &mut Browser, tab: &Tab) {
         "document.getElementById('sure').open && document.activeElement.id === 'sure-no'",
     );
     press(browser, tab, "Enter", 13);
-    browser.wait(tab, "!document.getElementById('sure').open");
-    tab_to(browser, tab, "harm-do");
+    browser.wait(
+        tab,
+        "!document.getElementById('sure').open && document.activeElement.id === 'harm-do'",
+    );
     press(browser, tab, "Enter", 13);
+    browser.wait(tab, "document.getElementById('sure').open");
     order(browser, tab, "sure-yes", "kill redis-1");
     browser.wait(tab, &format!("{shown}.includes('kill redis-1')"));
     let at = browser.look(tab, points).as_u64().unwrap();

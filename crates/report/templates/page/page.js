@@ -98,7 +98,11 @@ const Page = (function () {
       return ended && !ended.text.startsWith(BEGINS_AGAIN) ? [{ kind: "fault", text: "", begin: ended.begin, end: mark.begin, isDown: true }] : [];
     });
   }
-  const marksOf = (phase) => phase.runs.flatMap((run) => [...down(run.marks), ...run.marks]);
+  // What was done by hand to the testbed is a fault, too, and is drawn once.
+  const BY_HAND = ", by hand";
+  const isTwice = (marks) => (mark) => mark.kind === "event" && mark.text.endsWith(BY_HAND)
+    && marks.some((other) => other.kind === "fault" && other.text === mark.text.slice(0, -BY_HAND.length));
+  const marksOf = (phase) => phase.runs.flatMap((run) => [...down(run.marks), ...run.marks.filter((mark) => !isTwice(run.marks)(mark))]);
   const hide = (id, is) => {
     const figure = element(id + "-figure") || element(id).closest("figure");
     figure.hidden = is;
