@@ -62,6 +62,8 @@ fn tab_to(browser: &mut Browser, tab: &Tab, id: &str) {
 /// Presses the button of this id by keyboard, and waits for the answer.
 fn order(browser: &mut Browser, tab: &Tab, id: &str, answer: &str) {
     tab_to(browser, tab, id);
+    // The answer to the order before.
+    browser.look(tab, "document.getElementById('steer-answer').textContent = ''");
     press(browser, tab, "Enter", 13);
     let told = "document.getElementById('steer-answer').textContent";
     browser.wait(tab, &format!("{told} && {told} !== '…'"));
