@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use kvdyno_report::compare::{
-    CompareError, ComparisonReport, Unequal, gate, junit, markdown, need, pairs, terminal,
+    CompareError, ComparisonReport, Source, Unequal, gate, junit, markdown, need, page, pairs,
+    terminal,
 };
 use kvdyno_report::result::CostResult;
 
@@ -18,7 +19,12 @@ use crate::terminal_style::style_of_terminal;
 /// [`Failure`] if results cannot be read or may not be compared, or a file not be written.
 pub fn compare(arguments: &CompareArguments) -> Result<Exit, Failure> {
     let stated = of_servers(&arguments.price)?;
-    let report = report(arguments, stated.as_ref()).map_err(Failure::usage)?;
+    let pairs = pairs(&arguments.results).map_err(Failure::usage)?;
+    let report = report(arguments, &pairs, stated.as_ref()).map_err(Failure::usage)?;
+    if let Some(path) = &arguments.out {
+        let sides: Vec<Source> = pairs.into_iter().flat_map(|(a, b)| [a, b]).collect();
+        write(path, &page(&report, &sides).map_err(Failure::usage)?)?;
+    }
     if let Some(path) = &arguments.markdown {
         write(path, &markdown(&report))?;
     }
@@ -35,12 +41,13 @@ pub fn compare(arguments: &CompareArguments) -> Result<Exit, Failure> {
 
 fn report(
     arguments: &CompareArguments,
+    pairs: &[(Source, Source)],
     stated: Option<&CostResult>,
 ) -> Result<ComparisonReport, CompareError> {
     let unequal = if arguments.allow_unequal { Unequal::Allow } else { Unequal::Refuse };
     let mut report = ComparisonReport::default();
-    for (first, second) in pairs(&arguments.results)? {
-        let comparison = kvdyno_report::compare::compare(&first, &second, unequal, stated)?;
+    for (first, second) in pairs {
+        let comparison = kvdyno_report::compare::compare(first, second, unequal, stated)?;
         for condition in arguments.needs.iter().flat_map(|conditions| &conditions.0) {
             report.needs.extend(need(&comparison, condition)?);
         }

@@ -168,6 +168,7 @@ fn steered(result: &RunResult) -> Vec<PlannedChange> {
                         let phase = phase.name.clone();
                         all.push(PlannedChange { store, phase, group, change });
                     }
+                    None if steered.is_note() => {}
                     None => warn_user!(
                         "kvdyno: not repeated: phase {} of {}: {}",
                         phase.name,

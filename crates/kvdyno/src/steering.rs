@@ -19,6 +19,9 @@ const AT_WORK: Duration = Duration::from_secs(60);
 /// Most orders that may wait.
 const MOST_WAITING: usize = 16;
 
+/// Most characters of a note.
+pub const LONGEST_NOTE: usize = 200;
+
 /// Order of a user at the live page.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
@@ -41,6 +44,11 @@ pub enum SteeringOrder {
     },
     /// Repair at once what is broken of the testbed.
     Repair,
+    /// Write a note into the result.
+    Note {
+        /// Text of the note.
+        text: String,
+    },
 }
 
 /// Reason why an order was not carried out.
@@ -67,6 +75,9 @@ pub enum OrderRefused {
     /// The order failed.
     #[error("{0}")]
     NotDone(String),
+    /// The note has no word, or is longer than [`LONGEST_NOTE`].
+    #[error("a note has 1 to 200 characters")]
+    NoNote,
     /// All nodes are as they were.
     #[error("there is no fault to repair")]
     NothingBroken,

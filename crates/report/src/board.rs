@@ -3,6 +3,7 @@
 
 mod entries;
 mod evidence;
+mod feed;
 mod history;
 mod pages;
 mod steps;
@@ -126,6 +127,11 @@ impl Board {
         }
         for (name, entries) in &of_suite {
             write_page(site, &pages::suite_file(name), &SuitePage::new(name, entries).write())?;
+        }
+        let newest = self.entries.last().map_or("1970-01-01T00:00:00Z", |entry| &entry.when);
+        write_page(site, feed::FEED, &feed::atom(&latest, newest))?;
+        for (name, badge) in feed::badges(&self.entries) {
+            write_page(site, &name, &badge)?;
         }
         write_page(site, "index.html", &IndexPage::new(self, &of_suite, &of_store, latest).write())
     }

@@ -10,6 +10,7 @@ mod equality;
 mod estimate;
 mod figures;
 mod gates;
+mod page;
 mod samples;
 #[cfg(test)]
 mod simulation;
@@ -24,6 +25,7 @@ pub use difference::{
 };
 pub(crate) use estimate::ComparedSide;
 pub use gates::{GateResult, NeedResult, Outcome, gate, need, sentence, words};
+pub use page::page;
 pub use samples::{PhaseSamples, SampleSlot, Samples};
 pub use source::{CompareError, Source, pairs, result_folders, sources, sources_of, store_key};
 pub(crate) use student::quantile as student_quantile;

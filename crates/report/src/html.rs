@@ -4,6 +4,7 @@
 mod brief;
 pub(crate) mod capacity;
 pub(crate) mod charts;
+mod decision;
 pub(crate) mod page;
 pub(crate) mod write;
 

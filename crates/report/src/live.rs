@@ -1,6 +1,7 @@
 //! A run while it lasts, for its live page. The page and its charts are those of the report: the tables come from the
 //! result of the events so far, the charts from the events, and both are drawn by the same code.
 
+mod headline;
 mod manual_control;
 mod now;
 mod phase;
@@ -18,6 +19,7 @@ use crate::html::HtmlError;
 use crate::html::capacity::CapacityCharts;
 use crate::html::charts::{Charts, PhaseCharts, RunCharts};
 use crate::html::page::page;
+pub use crate::html::page::{live_script, live_style};
 use crate::ranking::store_labels;
 use crate::result::{ClaimResult, FaultResult, ProbeResult, RunResult, Status, Verdict};
 use crate::timeline::DrawnTimeline;
@@ -33,11 +35,14 @@ const NOT_BEGUN: &str = r#"<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="refresh" content="1">
 <title>kvdyno</title>
-<style>:root { color-scheme: light dark; } body { font: 16px sans-serif; margin: 2em; }</style>
+<link rel="stylesheet" href="style.css">
 </head>
-<body><p>The run has not begun. This page shows it when it does.</p></body>
+<body class="waits"><main><h1>kvdyno</h1><p>The run has not begun. This page shows it when it does.</p></main></body>
 </html>
 "#;
+
+/// Script of the worker that all pages of one browser share: it asks for the stream of events once.
+pub const STREAM_SCRIPT: &str = include_str!("../templates/page/stream.js");
 
 /// Renders the page of a result on disk, and the message for its viewers: all of its charts, with the instruction to ask
 /// for the page again. A run that goes on has the charts of its finished phases.

@@ -94,6 +94,10 @@ pub struct CompareArguments {
     /// End with exit code 2 for suspect figures, too, and for a gate that the noise of the figures leaves undecided.
     #[arg(long)]
     pub strict: bool,
+    /// Write a page with the sides laid over each other: charts, differences, and what differs in their setup; its name
+    /// ends in .html.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
     /// Write a summary as Markdown, for a comment on a pull request.
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,

@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const GUARDS: [(HeaderName, &str); 4] = [
     (
         CONTENT_SECURITY_POLICY,
-        "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; \
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; \
          frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     ),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),

@@ -19,7 +19,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use futures_util::Stream;
 use futures_util::stream::poll_fn;
-use kvdyno_report::live::Zoom;
+use kvdyno_report::live::{self, Zoom};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -34,6 +34,8 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// Time after which a page that lost its stream asks for it again.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// Kind of text of a script.
+const SCRIPT: &str = "text/javascript; charset=utf-8";
 /// Path to which orders are sent.
 const STEER: &str = "/steer";
 /// Header by which a browser says whether the asking page is of the same site.
@@ -70,6 +72,9 @@ pub fn serve<S: Story>(
         .route("/events", get(send_events::<S>))
         .route("/points", get(points::<S>))
         .with_state(viewers)
+        .route("/page.js", get(|| async { text(SCRIPT, live::live_script()) }))
+        .route("/stream.js", get(|| async { text(SCRIPT, live::STREAM_SCRIPT.to_owned()) }))
+        .route("/style.css", get(|| async { text("text/css; charset=utf-8", live::live_style()) }))
         .route(STEER, post(steer).with_state(Arc::clone(&identity)))
         .fallback(|| async { (StatusCode::NOT_FOUND, "there is no such page\n") })
         .layer(from_fn_with_state(identity, admit));
@@ -94,13 +99,17 @@ async fn admit(
     match identity.permits(&parts) {
         Permit::Refused(status, why) => (status, why).into_response(),
         Permit::Enters => {
+            // The form of the page stays in its address.
+            let wall =
+                parts.uri.query().is_some_and(|query| query.split('&').any(|one| one == "wall"));
+            let place = if wall { "/?wall" } else { "/" };
             let Identity { port, token, scheme, .. } = &*identity;
             let secure = if *scheme == "https" { "; Secure" } else { "" };
             // The token leaves the address, so an address copied from the browser opens nothing. Cookies are shared
             // by all ports of a host, so its name has the port.
             let cookie =
                 format!("kvdyno-{port}={token}; HttpOnly; SameSite=Strict; Path=/{secure}");
-            let head = [(LOCATION, "/"), (SET_COOKIE, cookie.as_str())];
+            let head = [(LOCATION, place), (SET_COOKIE, cookie.as_str())];
             (StatusCode::SEE_OTHER, head).into_response()
         }
         Permit::Granted => handler.run(Request::from_parts(parts, body)).await,
@@ -219,8 +228,9 @@ impl Identity {
             return forbidden("orders come from the console's own page\n");
         }
         if head.uri.path() == "/"
-            && let Some(token) = head.uri.query().and_then(|query| query.strip_prefix("token="))
+            && let Some(query) = head.uri.query().and_then(|query| query.strip_prefix("token="))
         {
+            let token = query.split('&').next().unwrap_or_default();
             let refused = forbidden("this token is none of this console\n");
             return if self.is_token(token) { Permit::Enters } else { refused };
         }

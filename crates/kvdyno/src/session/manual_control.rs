@@ -7,13 +7,14 @@ use std::time::Duration;
 use kvdyno_core::ground::units::parse_rate;
 use kvdyno_core::load::{Carriers, Interrupt, Job};
 use kvdyno_core::measure::{Nanos, now};
+use kvdyno_core::redact::plain_lines;
 use kvdyno_core::suite::fault_at_once;
 use kvdyno_core::workload::PhasePlan;
 use kvdyno_report::events::Event;
 use kvdyno_report::events::stream::EventStream;
 use kvdyno_report::result::SteeredResult;
 
-use crate::steering::{OrderRefused, Steering, SteeringOrder};
+use crate::steering::{LONGEST_NOTE, OrderRefused, Steering, SteeringOrder};
 use crate::testbed::{Disturbance, ManualAction};
 
 /// Time after which an order is known to all workers of this process.
@@ -95,6 +96,14 @@ impl ManualControl<'_> {
                 self.job.stop_at(now() + notice.as_nanos() as Nanos);
                 let end = SteeredResult::new("end", since + notice.as_nanos() as Nanos);
                 Ok(CarriedOut::Done(end, "the phase ends".to_owned()))
+            }
+            SteeringOrder::Note { text } => {
+                let text = plain_lines(text.trim()).replace('\n', " ");
+                if text.is_empty() || text.chars().count() > LONGEST_NOTE {
+                    return Err(OrderRefused::NoNote);
+                }
+                let note = SteeredResult::note(&text, since);
+                Ok(CarriedOut::Done(note, "the note is in the result".to_owned()))
             }
             _ if !self.is_planned => Err(OrderRefused::NotPlanned),
             SteeringOrder::Rate { group, rate } => self.change_rate(*group, rate),

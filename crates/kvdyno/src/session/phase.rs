@@ -318,7 +318,7 @@ impl Session<'_> {
         let mut reasons = judge_phase(&evidence);
         reasons.extend(self.agents_lost());
         self.judge_agents(phase, measure.span(), &mut reasons, evidence.prepares || phase.warmup);
-        let changes = steered.len() as u64;
+        let changes = steered.iter().filter(|steered| !steered.is_note()).count() as u64;
         reasons.extend((changes > 0).then_some(Reason::Steered { changes }));
         self.reasons.push((phase.name.clone(), reasons));
     }

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::browser::{Browser, Tab, assert_drawn};
+use crate::browser::{Browser, Tab, assert_accessible, assert_drawn, printed_pages};
 use crate::support::suite::{self, Suite};
 use crate::support::{Running, Scratch};
 use base64::Engine as _;
@@ -62,6 +62,8 @@ fn tab_to(browser: &mut Browser, tab: &Tab, id: &str) {
 /// Presses the button of this id by keyboard, and waits for the answer.
 fn order(browser: &mut Browser, tab: &Tab, id: &str, answer: &str) {
     tab_to(browser, tab, id);
+    // The answer to the order before.
+    browser.look(tab, "document.getElementById('steer-answer').textContent = ''");
     press(browser, tab, "Enter", 13);
     let told = "document.getElementById('steer-answer').textContent";
     browser.wait(tab, &format!("{told} && {told} !== '…'"));
@@ -98,13 +100,13 @@ fn stalled(site: &str, token: &str) -> TcpStream {
 fn a_run_is_seen_and_steered_while_it_lasts_by_two_viewers_and_after_a_reload() {
     let scratch = Scratch::new();
     let words = "run --testbed redis?persistence=aof-everysec --records 2k --mix get=80,update=20 --rate 1k/s \
-                 --duration 25s --set warmup=false --console=stay,control --quiet --out result";
+                 --duration 240s --set warmup=false --console=stay,control --quiet --out result";
     let mut running = scratch.start(&words.split_whitespace().collect::<Vec<_>>());
     let url = address(&mut running);
     let (site, token) = url.split_once("?token=").unwrap();
     let idle = stalled(site, token);
     let browser = &mut Browser::start();
-    let (wide, narrow) = (browser.tab(1280, 1000), browser.tab(400, 900));
+    let (wide, narrow) = (browser.tab(1280, 800), browser.tab(400, 900));
     // The second viewer has the cookie of the first: both are in one browser.
     browser.go(&wide, &url);
     browser.go(&narrow, site);
@@ -119,8 +121,12 @@ fn a_run_is_seen_and_steered_while_it_lasts_by_two_viewers_and_after_a_reload() 
         && +document.getElementById('throughput').dataset.points";
     browser.wait(&narrow, &format!("({measured}) > 2"));
     browser.wait(&wide, "!document.getElementById('harm').hidden && document.getElementById('steer-group').options.length === 1");
+    assert_above_the_fold(browser, &wide);
+    assert_many_tabs(browser, site);
     steer(browser, &wide);
+    browser.look(&wide, "scrollTo(0, 0)");
     picture(browser, &wide, "console.png");
+    assert_wall(browser, site);
     let before = browser.look(&narrow, measured).as_u64().unwrap();
     browser.go(&narrow, site);
     browser.wait(&narrow, &format!("({measured}) >= {before}"));
@@ -131,6 +137,7 @@ fn a_run_is_seen_and_steered_while_it_lasts_by_two_viewers_and_after_a_reload() 
     for tab in [&wide, &narrow] {
         browser.wait(tab, "document.getElementById('steer-group').textContent.includes('1.5k/s')");
     }
+    end_phase(browser, &wide);
     for tab in [&wide, &narrow] {
         browser.wait(tab, "document.body.dataset.running === 'false'");
         browser.wait(tab, "document.querySelector('.figures-table tr.phase td') && !document.querySelector('header').textContent.includes('goes on')");
@@ -141,6 +148,7 @@ fn a_run_is_seen_and_steered_while_it_lasts_by_two_viewers_and_after_a_reload() 
         assert_seen(browser, tab);
     }
     assert_fits(browser, &narrow);
+    assert_accessible(browser, &wide);
     clean(browser, &wide, site);
     clean(browser, &narrow, site);
     drop(idle);
@@ -157,8 +165,69 @@ fn a_run_is_seen_and_steered_while_it_lasts_by_two_viewers_and_after_a_reload() 
     viewing.wait().expect(0);
 }
 
-/// Steers by keyboard alone: another rate, a node that is killed, and its repair, each answered and shown.
+/// Asserts that what matters most is seen at once, and that title and icon tell how far the run is.
+fn assert_above_the_fold(browser: &mut Browser, tab: &Tab) {
+    browser.wait(tab, "document.getElementById('head-rate').textContent !== '–' && document.querySelector('#latency canvas')");
+    let bottom = "Math.max(...['throughput', 'latency', 'head-p99', 'head-errors', 'head-wrong']
+        .map((id) => document.getElementById(id).getBoundingClientRect().bottom))";
+    let bottom = browser.look(tab, bottom).as_f64().unwrap();
+    assert!(bottom <= 800.0, "{bottom}");
+    browser.wait(tab, "/^[0-9]+ % · .* · kvdyno$/.test(document.title) && document.getElementById('icon').href.startsWith('data:image/png')");
+    // Cells are written where they have changed, and a text that is marked stays until it is copied.
+    let mark = "(() => { const cell = document.querySelector('#head-rate');
+        window.row = document.querySelector('#now-rows tr'); window.marked = cell.textContent;
+        getSelection().selectAllChildren(cell); return +document.body.dataset.told; })()";
+    let at = browser.look(tab, mark).as_u64().unwrap();
+    browser.wait(tab, &format!("+document.body.dataset.told > {at} + 15"));
+    let kept = "[window.row.isConnected, document.getElementById('head-rate').textContent === window.marked, getSelection().toString() === window.marked]";
+    assert_eq!(browser.look(tab, kept), json!([true, true, true]));
+    browser.look(tab, "getSelection().removeAllRanges()");
+}
+
+/// Asserts that eight pages of one browser all follow the run: a browser has six connections to a host.
+fn assert_many_tabs(browser: &mut Browser, site: &str) {
+    let tabs: Vec<Tab> = (0..6).map(|_| browser.tab(500, 400)).collect();
+    for tab in &tabs {
+        browser.go(tab, site);
+    }
+    for tab in &tabs {
+        let told = browser.look(tab, "+document.body.dataset.told || 0").as_u64().unwrap();
+        browser.wait(tab, &format!("+document.body.dataset.told > {told} + 3"));
+    }
+    let answers = "fetch('points?phase=0&from=0&to=1').then((answer) => answer.ok)";
+    assert_eq!(browser.look(&tabs[5], answers), json!(true));
+    for tab in &tabs {
+        browser.ask(tab, "Page.navigate", json!({ "url": "about:blank" }));
+    }
+}
+
+/// Asserts that a page for a wall fills it, and has figures that are read from far.
+fn assert_wall(browser: &mut Browser, site: &str) {
+    let tab = browser.tab(2560, 1440);
+    browser.go(&tab, &format!("{site}?wall"));
+    browser.wait(&tab, "document.getElementById('head-rate').textContent !== '–' && document.querySelector('#latency canvas')");
+    let seen = browser.look(&tab, "[document.documentElement.scrollHeight, parseFloat(getComputedStyle(document.getElementById('head-rate')).fontSize),
+        document.querySelector('#live .foot').getBoundingClientRect().bottom, Math.min(...[...document.querySelectorAll('#live *')].filter((one) => one.offsetParent && one.children.length === 0 && one.textContent.trim() && !one.closest('figcaption, .uplot')).map((one) => parseFloat(getComputedStyle(one).fontSize)))]");
+    let [height, figure, foot, least] =
+        [0, 1, 2, 3].map(|at| seen[at].as_f64().unwrap_or_default());
+    assert!(height <= 1_440.0 && figure >= 150.0 && least >= 30.0, "{seen}");
+    assert!((1_300.0..=1_440.0).contains(&foot), "{seen}");
+    picture(browser, &tab, "console-wall.png");
+    clean(browser, &tab, site);
+    browser.ask(&tab, "Page.navigate", json!({ "url": "about:blank" }));
+}
+
+/// Steers by keyboard alone: a note, another rate, a node that is killed, and its repair, each answered and shown.
 fn steer(browser: &mut Browser, tab: &Tab) {
+    tab_to(browser, tab, "control-open");
+    press(browser, tab, "Enter", 13);
+    tab_to(browser, tab, "note-text");
+    browser.ask(tab, "Input.insertText", json!({ "text": "somebody looks" }));
+    press(browser, tab, "Enter", 13);
+    browser.wait(
+        tab,
+        "document.getElementById('steer-answer').textContent === 'the note is in the result'",
+    );
     tab_to(browser, tab, "steer-rate");
     browser.ask(tab, "Input.insertText", json!({ "text": "1.5k/s" }));
     press(browser, tab, "Enter", 13);
@@ -166,7 +235,21 @@ fn steer(browser: &mut Browser, tab: &Tab) {
     browser.wait(tab, &format!("{answer}.startsWith('1.5k/s from operation ')"));
     let shown = "document.getElementById('now-lines').textContent";
     let points = "+(document.getElementById('throughput').dataset.points ?? 0)";
-    order(browser, tab, "harm-do", "kill redis-1");
+    // What cannot be taken back is asked for once more: No does nothing.
+    tab_to(browser, tab, "harm-do");
+    press(browser, tab, "Enter", 13);
+    browser.wait(
+        tab,
+        "document.getElementById('sure').open && document.activeElement.id === 'sure-no'",
+    );
+    press(browser, tab, "Enter", 13);
+    browser.wait(
+        tab,
+        "!document.getElementById('sure').open && document.activeElement.id === 'harm-do'",
+    );
+    press(browser, tab, "Enter", 13);
+    browser.wait(tab, "document.getElementById('sure').open");
+    order(browser, tab, "sure-yes", "kill redis-1");
     browser.wait(tab, &format!("{shown}.includes('kill redis-1')"));
     let at = browser.look(tab, points).as_u64().unwrap();
     browser.wait(tab, &format!("{points} > {at} + 1"));
@@ -174,6 +257,14 @@ fn steer(browser: &mut Browser, tab: &Tab) {
     browser.wait(tab, &format!("{shown}.includes('start again redis-1')"));
     let at = browser.look(tab, points).as_u64().unwrap();
     browser.wait(tab, &format!("{points} > {at} + 2"));
+}
+
+/// Ends the phase by keyboard, which the page asks for twice.
+fn end_phase(browser: &mut Browser, tab: &Tab) {
+    tab_to(browser, tab, "steer-end");
+    press(browser, tab, "Enter", 13);
+    browser.wait(tab, "document.getElementById('sure').open");
+    order(browser, tab, "sure-yes", "the phase ends");
 }
 
 /// Asserts that nothing of the page is cut off in a window 400 px wide.
@@ -202,9 +293,13 @@ fn assert_seen(browser: &mut Browser, tab: &Tab) {
     }
     let marks = "Page.data().phases.flatMap((phase) => phase.runs).flatMap((run) => run.marks).map((mark) => mark.text)";
     let marks = browser.look(tab, marks);
-    for done in
-        ["kill redis-1", "kill redis-1, by hand", "start again redis-1", "1.5k/s from operation"]
-    {
+    for done in [
+        "“somebody looks”",
+        "kill redis-1",
+        "kill redis-1, by hand",
+        "start again redis-1",
+        "1.5k/s from operation",
+    ] {
         let is_marked =
             |mark: &serde_json::Value| mark.as_str().is_some_and(|mark| mark.starts_with(done));
         assert!(marks.as_array().unwrap().iter().any(is_marked), "{done} is not among {marks}");
@@ -282,6 +377,13 @@ fn agents_groups_a_network_of_nodes_and_a_promotion_are_seen_while_the_phase_las
     }
     running.signal(SIGTERM);
     running.wait();
+    // A report of a failover is printed on few pages.
+    let report = browser.tab(1280, 1000);
+    browser.go(&report, &format!("file://{}", scratch.path("result/report.html").display()));
+    for paper in [(8.27, 11.69), (8.5, 11.0)] {
+        let pages = printed_pages(browser, &report, paper);
+        assert!((2..=6).contains(&pages), "{pages} pages of {paper:?} inches");
+    }
 }
 
 #[test]

@@ -19,6 +19,7 @@ const STYLE: &str = include_str!("../../templates/board/board.css");
 const SCRIPT: &str = include_str!("../../templates/board/board.js");
 const HISTORY_SCRIPT: &str = concat!(
     include_str!("../../templates/page/charts.js"),
+    include_str!("../../templates/page/picture.js"),
     include_str!("../../templates/board/history.js")
 );
 const CHART_STYLE: &str = include_str!("../../templates/uplot/uPlot.min.css");
@@ -31,6 +32,11 @@ pub(super) fn suite_file(name: &str) -> String {
 /// Returns the file name of a store's page.
 pub(super) fn store_file(name: &str) -> String {
     format!("store-{}.html", slug(name))
+}
+
+/// Returns the file name of the badge of a store in a suite.
+pub(super) fn badge_file(suite: &str, store: &str) -> String {
+    format!("badge-{}-{}.svg", slug(suite), slug(store))
 }
 
 /// Turns a name into one that files can have: plain names stay, others are told apart by a hash.
@@ -74,6 +80,24 @@ pub(super) struct ListedStep {
     store: String,
     file: String,
     place: String,
+}
+
+impl ListedStep {
+    /// Returns the time at which the first result with it was measured.
+    pub fn when(&self) -> &str {
+        &self.step.when
+    }
+
+    /// Returns the file of its store's page.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Describes the step, with its store and place.
+    pub fn text(&self) -> String {
+        let sign = if self.step.is_worse { "worse" } else { "better" };
+        format!("{}, {}: {sign}: {}", self.store, self.place, self.step.text)
+    }
 }
 
 impl IndexPage {

@@ -27,6 +27,17 @@ fn save(folder: &Path, name: &str, result: &RunResult) {
     std::fs::write(to, serde_json::to_string(result).unwrap()).unwrap();
 }
 
+/// Makes a result a quarter slower from day 15 on; days differ a little among themselves.
+fn slow_down(result: &mut RunResult, day: u64) {
+    let slower = if day >= 15 { 1.25 } else { 1.0 } * (1.0 + 0.01 * (day % 3) as f64);
+    for phase in &mut result.runs[0].phases {
+        for series in &mut phase.series {
+            series.rate = series.rate.map(|rate| rate / slower);
+        }
+        phase.wall_ns = (phase.wall_ns as f64 * slower) as u64;
+    }
+}
+
 fn built(from: &Path, site: &Path) -> Board {
     let board = Board::read(&[from.to_owned()], site).unwrap();
     board.write(site).unwrap();
@@ -178,13 +189,7 @@ fn a_change_that_stays_is_on_the_first_page_and_a_suspect_one_proves_nothing() {
     let (from, site) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for day in 0..20 {
         let mut result = result(day, "redis");
-        let slower = if day >= 15 { 1.25 } else { 1.0 } * (1.0 + 0.01 * (day % 3) as f64);
-        for phase in &mut result.runs[0].phases {
-            for series in &mut phase.series {
-                series.rate = series.rate.map(|rate| rate / slower);
-            }
-            phase.wall_ns = (phase.wall_ns as f64 * slower) as u64;
-        }
+        slow_down(&mut result, day);
         save(from.path(), &format!("{day}/result.json"), &result);
         if day >= 15 {
             result.runs[0].store.name = "doubtful".to_owned();
@@ -227,4 +232,33 @@ fn a_thousand_results_are_built_soon_and_the_first_page_is_light() {
     assert!(page(site.path(), "index.html").len() < 1 << 20);
     // Ten seconds are promised for a machine that does nothing else.
     assert!(took < Duration::from_secs(30), "{took:?}");
+}
+
+#[test]
+fn steps_are_a_feed_and_each_suite_and_store_has_a_badge() {
+    let (from, site) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for day in 0..20 {
+        let mut result = result(day, "redis");
+        slow_down(&mut result, day);
+        save(from.path(), &format!("{day}/result.json"), &result);
+    }
+    built(from.path(), site.path());
+    let feed = page(site.path(), "feed.xml");
+    assert!(
+        feed.matches("<entry>").count() > 0 && feed.contains("<link href=\"store-redis.html\"/>"),
+        "{feed}"
+    );
+    assert!(feed.contains("worse: throughput"), "{feed}");
+    let again = tempfile::tempdir().unwrap();
+    built(from.path(), again.path());
+    assert_eq!(feed, page(again.path(), "feed.xml"), "equal boards have equal feeds");
+    assert!(page(site.path(), "index.html").contains("href=\"feed.xml\""));
+    let badge = std::fs::read_dir(site.path()).unwrap().flatten().map(|file| file.file_name());
+    let badge =
+        badge.map(|name| name.to_string_lossy().into_owned()).find(|name| name.ends_with(".svg"));
+    let badge = page(site.path(), &badge.expect("a badge"));
+    assert!(
+        badge.starts_with("<svg ") && badge.contains("redis · ") && badge.contains("/s</text>"),
+        "{badge}"
+    );
 }

@@ -95,6 +95,8 @@ pub struct Recorded {
     pub result: RunResult,
     /// Intervals of the result.
     pub samples: Samples,
+    /// Folder of its files.
+    pub folder: PathBuf,
 }
 
 /// A store in one result or in each of several trials.
@@ -133,7 +135,8 @@ pub fn sources(path: &Path) -> Result<Vec<Source>, CompareError> {
         let result = RunResult::load(&folder)?;
         let beside = if folder.is_dir() { folder.as_path() } else { parent_of(&folder) };
         let samples = Samples::read(beside, &result)?;
-        add(&mut found, &Arc::new(Recorded { result, samples }));
+        let folder = beside.to_owned();
+        add(&mut found, &Arc::new(Recorded { result, samples, folder }));
     }
     name(&mut found);
     Ok(found)
@@ -147,7 +150,8 @@ pub fn sources_of(trials: &[(PathBuf, RunResult)]) -> Result<Vec<Source>, Histog
     let mut found: Vec<Source> = Vec::new();
     for (folder, result) in trials {
         let samples = Samples::read(folder, result)?;
-        add(&mut found, &Arc::new(Recorded { result: result.clone(), samples }));
+        let (result, folder) = (result.clone(), folder.clone());
+        add(&mut found, &Arc::new(Recorded { result, samples, folder }));
     }
     name(&mut found);
     Ok(found)

@@ -277,6 +277,18 @@ impl RunCharts {
         }))
     }
 
+    /// A phase of run `run` of some result, as the side of this number in a comparison.
+    pub(crate) fn of_side(
+        side: usize,
+        run: usize,
+        phase: &PhaseResult,
+        timeline: &DrawnTimeline,
+        columns: usize,
+    ) -> Result<RunCharts, HistogramError> {
+        let charts = RunCharts::drawn(run, phase, timeline, Some(columns))?;
+        Ok(RunCharts { store: side, ..charts })
+    }
+
     pub(crate) fn of(source: RunSource<'_>) -> RunCharts {
         let (from, used_from) = source.from;
         let slots = source.timeline.map_or(&[][..], |timeline| after(&timeline.slots, from));

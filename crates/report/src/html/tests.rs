@@ -128,14 +128,12 @@ fn charts_of_searches_have_a_place_where_there_is_one_and_a_hidden_one_while_a_r
     let mut result = sample::two_stores();
     let folder = tempfile::tempdir().unwrap();
     let live = |result: &RunResult| crate::live::of_folder(result, folder.path()).unwrap().0;
-    let [none, shown, hidden] = [
-        "id=\"capacity-latency\"",
-        "<section id=\"capacity\">",
-        "<section id=\"capacity\" hidden>",
-    ];
+    let [none, shown, hidden] =
+        ["id=\"capacity-latency\"", "<section id=\"capacity\">", "<details id=\"capacity\" hidden"];
+    let open = "<details id=\"capacity\" class=\"part\" open>";
     assert!(!page(&result).contains(none) && live(&result).contains(hidden));
     result.runs[0].capacity = vec![sample::capacity()];
-    assert!(page(&result).contains(shown) && live(&result).contains(shown));
+    assert!(page(&result).contains(shown) && live(&result).contains(open));
     for region in ["header", "figures", "tables"] {
         assert_eq!(live(&result).matches(&format!("data-told=\"{region}\"")).count(), 1);
     }
@@ -160,4 +158,34 @@ fn a_folder_is_linked_by_its_address() {
     let page = page::plain_page(&Document { facts, ..Document::default() }, "trials");
     let link = "<a href=\"1%20%3Ca%3E%26%22/%C3%BC/report.html\">1 &#60;a&#62;&#38;&#34;/ü</a>";
     assert!(page.contains(link), "{page}");
+}
+
+#[test]
+fn a_page_allows_the_scripts_and_styles_that_are_on_it_and_no_other() {
+    let result = sample::two_stores();
+    let folder = tempfile::tempdir().unwrap();
+    for page in [page(&result), page::plain_page(&Default::default(), "trials")] {
+        let policy = page.split("Content-Security-Policy\" content=\"").nth(1).unwrap();
+        let policy = policy.split('"').next().unwrap();
+        assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe-inline"));
+        let parts =
+            ["<script>", "<style>"].map(|tag| page.matches(tag).count()).iter().sum::<usize>();
+        assert_eq!(policy.matches("'sha256-").count(), parts, "{policy}");
+        let markup = page.split("<script>").next().unwrap();
+        assert!(!markup.contains(" style=\"") && !markup.contains(" onclick="), "not allowed");
+    }
+    let live = crate::live::of_folder(&result, folder.path()).unwrap().0;
+    assert!(live.contains("script-src 'self'; style-src 'self'") && !live.contains("<style>"));
+    assert_eq!(live.matches("<script").count(), 2, "data, and a file beside it");
+}
+
+#[test]
+fn a_printed_report_begins_with_answer_figures_verdict_and_cost() {
+    let own = without_library(&page(&sample::two_stores()));
+    let at = |text: &str| own.find(text).unwrap_or_else(|| panic!("{text} is missing"));
+    let places =
+        ["<h2>Answer", "<h2>Key figures", "<h2>Verdict", "Cost: not stated", "<h2>Figures"];
+    let places = places.map(at);
+    assert!(places.is_sorted(), "{places:?}");
+    assert!(at("class=\"appendix\"") > at("<h2>Figures"));
 }

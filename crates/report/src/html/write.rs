@@ -6,6 +6,10 @@ use crate::document::{
     Tone, shortened,
 };
 
+/// Sections that a printed report has at its end, in small letters.
+const APPENDIX: [&str; 5] = ["agents", "resources", "disclosure", "host", "command"];
+/// Headings of the parts of a live page that are open at first.
+const FIRST_OPEN: [&str; 4] = ["Figures", "Charts", "Capacity", "Which is ahead"];
 /// Most rows of a table and sentences of a list.
 const MOST: usize = 200;
 /// Most names with their values.
@@ -62,8 +66,30 @@ fn kind(document: &Document, sections: &[&Section]) -> String {
             text.push_str(&write_block(block));
         }
     }
+    if APPENDIX.contains(&sections[0].id) {
+        attributes.push_str(" class=\"appendix\"");
+    }
     let heading = if title.is_empty() { String::new() } else { format!("<h2>{title}</h2>\n") };
     format!("<section{attributes}>\n{heading}{text}</section>\n")
+}
+
+/// Turns the sections with a heading into parts that fold; those that a reader looks at first are open.
+pub(crate) fn folding(sections: &str) -> String {
+    let mut text = String::with_capacity(sections.len() + 256);
+    for section in sections.split_inclusive("</section>\n") {
+        let head = section.strip_prefix("<section").and_then(|rest| rest.split_once(">\n<h2>"));
+        let Some((attributes, (title, rest))) =
+            head.and_then(|(attributes, rest)| Some((attributes, rest.split_once("</h2>\n")?)))
+        else {
+            text.push_str(section);
+            continue;
+        };
+        let open = if FIRST_OPEN.contains(&title) { " open" } else { "" };
+        let class = if attributes.contains("class=") { "" } else { " class=\"part\"" };
+        let rest = rest.strip_suffix("</section>\n").unwrap_or(rest);
+        text.push_str(&format!("<details{attributes}{class}{open}><summary><h2>{title}</h2></summary>\n{rest}</details>\n"));
+    }
+    text
 }
 
 /// Writes a card for each store, in the colour of its verdict.
@@ -182,7 +208,7 @@ fn table(table: &DataTable) -> String {
         caption => format!("<h3>{}</h3>\n", sentence_text(caption)),
     };
     format!(
-        "{caption}<div class=\"scroll\"><table class=\"figures-table\">\n<thead><tr>{}</tr></thead>\n\
+        "{caption}<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"table\"><table class=\"figures-table\">\n<thead><tr>{}</tr></thead>\n\
          <tbody>\n{}</tbody>\n</table></div>\n{}",
         heading.collect::<String>(),
         rows.collect::<String>(),

@@ -7,6 +7,7 @@ use kvdyno_core::measure::{KindMeasure, OldRecords, Series, Troubles, least_for}
 use kvdyno_core::verdict::ClaimStatus;
 use serde::Serialize;
 
+use super::headline::Headline;
 use super::manual_control::OfferedActions;
 use super::phase::LivePhase;
 use super::{FaultNow, LiveRun};
@@ -38,6 +39,7 @@ pub(super) struct Now {
     left_s: Option<f64>,
     /// Requests that are due and not started.
     backlog: u64,
+    head: Headline,
     steps: Vec<Step>,
     rows: Vec<Row>,
     /// Claims about the phase so far.
@@ -60,6 +62,8 @@ struct Step {
     name: String,
     /// `done`, `now` or `later`.
     state: &'static str,
+    /// Number of its charts; `None` if it has none yet.
+    charts: Option<usize>,
 }
 
 /// Figures of one kind of one group; latencies are µs.
@@ -91,6 +95,11 @@ pub(super) struct ClaimNow {
 }
 
 impl ClaimNow {
+    /// Returns true if the condition is about the 99th percentile.
+    pub(super) fn is_about_p99(&self) -> bool {
+        self.condition.starts_with("p99") && !self.condition.starts_with("p99.")
+    }
+
     pub(super) fn of((says, stands): (String, ConditionResult)) -> ClaimNow {
         let ConditionResult { condition, standing, measured, why, .. } = stands;
         let holds = match standing {
@@ -142,7 +151,9 @@ impl Now {
             (Some(progress), Some(phase)) => far(progress, phase),
             _ => (None, None),
         };
+        let claims = live.claims_so_far();
         Now {
+            head: Headline::of(live, &claims),
             is_running: ended.is_none(),
             activity: ended.unwrap_or_else(|| activity(live)),
             store: store.map_or(String::new(), |run| run.store.name.clone()),
@@ -152,7 +163,7 @@ impl Now {
             backlog: phase.map_or(0, |phase| phase.latest.backlog),
             steps: steps(live),
             rows: phase.map_or_else(Vec::new, rows),
-            claims: live.claims_so_far(),
+            claims,
             uses: phase.map_or_else(Vec::new, |phase| {
                 phase.last_uses().map(|(name, used)| use_text(name, &used)).collect()
             }),
@@ -250,11 +261,16 @@ fn steps(live: &LiveRun) -> Vec<Step> {
     let Some(result) = live.fold.result() else { return Vec::new() };
     let run = result.runs.len().saturating_sub(1);
     let begun: Vec<&LivePhase> = live.phases.iter().filter(|phase| phase.run() == run).collect();
+    let order = live.in_charts();
+    let charts = |phase: &LivePhase| {
+        order.iter().position(|runs| runs.iter().any(|other| std::ptr::eq(*other, phase)))
+    };
     let mut steps: Vec<Step> = begun
         .iter()
         .map(|phase| Step {
             name: phase.plan().name.clone(),
             state: if phase.is_over() { "done" } else { "now" },
+            charts: charts(phase),
         })
         .collect();
     let planned = result.suite.plan["phases"].as_array().into_iter().flatten();
@@ -267,7 +283,7 @@ fn steps(live: &LiveRun) -> Vec<Step> {
     let later = named.filter(|name| {
         is_running && !skipped(name) && begun.iter().all(|phase| phase.plan().name != *name)
     });
-    steps.extend(later.map(|name| Step { name: name.to_owned(), state: "later" }));
+    steps.extend(later.map(|name| Step { name: name.to_owned(), state: "later", charts: None }));
     steps
 }
 
@@ -321,7 +337,7 @@ fn add_rows<C: Counter>(
     }
 }
 
-fn latency<C: Counter>(histogram: &Histogram<C>) -> [Option<f64>; 5] {
+pub(super) fn latency<C: Counter>(histogram: &Histogram<C>) -> [Option<f64>; 5] {
     let count = histogram.len();
     [0.5, 0.9, 0.99, 0.999, 1.0].map(|quantile| match quantile {
         1.0 => (count > 0).then(|| histogram.max() as f64 / 1e3),

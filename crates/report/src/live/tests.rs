@@ -286,3 +286,25 @@ fn the_page_of_a_run_that_goes_on_is_the_report_s_and_says_so() {
     assert!(live.is_over());
     assert!(!live.page().unwrap().contains("the run goes on"));
 }
+
+/// The largest figures of the page are those of the last second; errors are those of the phase, wrong reads those of the run.
+#[test]
+fn the_headline_tells_the_last_second_and_what_went_wrong() {
+    let mut events = sample::events();
+    let failed = |event: &Event| matches!(event, Event::Interval(one) if one.failed > 0);
+    let at = events.iter().position(failed).expect("an interval with errors");
+    events.truncate(at + 1);
+    let Some(Event::Interval(last)) = events.last().cloned() else { unreachable!() };
+    let (mut live, _) = live_after(&events);
+    let told = now(&mut live);
+    let head = &told["head"];
+    let ok: u64 = last.series.iter().map(|(_, measure)| measure.ok - measure.drained.ok).sum();
+    let rate = ok as f64 / (last.length() as f64 / 1e9);
+    assert!((head["rate"].as_f64().unwrap() - rate).abs() < 1e-6, "{head}");
+    assert_eq!(head["errors_now"], last.failed);
+    let of_phase: u64 = live.phases.last().unwrap().troubles.errors.iter().map(|(_, n)| n).sum();
+    assert_eq!(head["errors"], of_phase);
+    assert!(head["latency"].is_array() && head["slo"].is_null(), "{head}");
+    let running = told["steps"].as_array().unwrap().iter().find(|s| s["state"] == "now").unwrap();
+    assert!(running["charts"].is_u64(), "{running}");
+}

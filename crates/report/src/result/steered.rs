@@ -3,11 +3,15 @@
 use kvdyno_core::workload::RateChange;
 use serde::{Deserialize, Serialize};
 
+/// Kind of a note.
+const NOTE: &str = "note";
+
 /// An action of a person at the live page, or one that is repeated from a run with such an action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SteeredResult {
-    /// Kind of action: `rate`, `end` (of the phase), `stop` (of the run), `fault` or `repair` (of the testbed).
+    /// Kind of action: `rate`, `end` (of the phase), `stop` (of the run), `fault` or `repair` (of the testbed); `note`: nothing
+    /// was done, somebody wrote it down.
     pub what: String,
     /// Time at which it took effect, ns since the phase began; approximate for arrivals at random.
     pub at_ns: u64,
@@ -20,7 +24,7 @@ pub struct SteeredResult {
     /// New rate, requests a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// Action on the testbed, with the nodes that it hit: `kill redis-1`.
+    /// Action on the testbed, with the nodes that it hit: `kill redis-1`; the text of a note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done: Option<String>,
     /// True if it was planned, because the run repeats another.
@@ -64,6 +68,18 @@ impl SteeredResult {
         SteeredResult { done: Some(done.to_owned()), ..SteeredResult::new(what, at_ns) }
     }
 
+    /// Makes a note.
+    #[must_use]
+    pub fn note(text: &str, at_ns: u64) -> SteeredResult {
+        SteeredResult { done: Some(text.to_owned()), ..SteeredResult::new(NOTE, at_ns) }
+    }
+
+    /// Returns true if nothing was done: it is a note.
+    #[must_use]
+    pub fn is_note(&self) -> bool {
+        self.what == NOTE
+    }
+
     /// Returns the group and the change of its rate, if the action is one.
     #[must_use]
     pub fn change(&self) -> Option<(usize, RateChange)> {
@@ -79,6 +95,7 @@ impl SteeredResult {
             return format!("{rate} from operation {} on", change.from);
         }
         match (self.what.as_str(), &self.done) {
+            (NOTE, Some(text)) => format!("“{text}”"),
             (_, Some(done)) => format!("{done}, by hand"),
             ("end", _) => "phase ended by hand".to_owned(),
             _ => "run stopped by hand".to_owned(),

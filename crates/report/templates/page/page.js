@@ -54,7 +54,7 @@ const Page = (function () {
 
   // What searches for the highest rate found: every probe is a point.
   function capacity() {
-    if (data.capacity.length === 0 || !element("capacity-latency")) return;
+    if (data.capacity.length === 0 || !element("capacity-latency") || element("capacity").hidden) return;
     const label = (found) => (several() ? data.stores[found.store] + " " : "") + found.title;
     const latency = [], strokes = [], scaling = [], laws = [];
     const add = (found, name, probes, key, form) => {
@@ -87,13 +87,39 @@ const Page = (function () {
       yTitle: "operations/s", lines: [...scaling, ...laws], height: 300 });
   }
 
-  const kindOf = (run) => run.kinds.find((kind) => kind.name === kindPicker.value);
-  const marksOf = (phase) => phase.runs.flatMap((run) => run.marks);
+  const kindOf = (run) => run.kinds.find((kind) => kind.name === kindPicker.value) ?? (kindPicker.value ? undefined : run.kinds[0]);
+  // What was done and what happened, and between a server's end and its new begin that it was down.
+  const BEGINS_AGAIN = "start again ";
+  function down(marks) {
+    const faults = marks.filter((mark) => mark.kind === "fault");
+    return faults.filter((mark) => mark.text.startsWith(BEGINS_AGAIN)).flatMap((mark) => {
+      const node = mark.text.slice(BEGINS_AGAIN.length).split(",")[0];
+      const ended = faults.findLast((other) => other.begin < mark.begin && other.text.split(",")[0].endsWith(" " + node));
+      return ended && !ended.text.startsWith(BEGINS_AGAIN) ? [{ kind: "fault", text: "", begin: ended.begin, end: mark.begin, isDown: true }] : [];
+    });
+  }
+  // What was done by hand to the testbed is a fault, too, and is drawn once.
+  const BY_HAND = ", by hand";
+  const isTwice = (marks) => (mark) => mark.kind === "event" && mark.text.endsWith(BY_HAND)
+    && marks.some((other) => other.kind === "fault" && other.text === mark.text.slice(0, -BY_HAND.length));
+  const marksOf = (phase) => phase.runs.flatMap((run) => [...down(run.marks), ...run.marks.filter((mark) => !isTwice(run.marks)(mark))]);
   const hide = (id, is) => {
     const figure = element(id + "-figure") || element(id).closest("figure");
     figure.hidden = is;
     if (is) remove(id);
   };
+
+  // Where time begins: with each phase, or with the first fault of each run, so that faults lie over each other.
+  const zeroPicker = element("zero");
+  const faultOf = (run) => run.marks.find((mark) => mark.kind === "fault")?.begin;
+  function shifted(run) {
+    const by = zeroPicker?.value === "fault" ? faultOf(run) ?? 0 : 0;
+    if (!by) return run;
+    const all = (times) => times.map((at) => at - by);
+    return { ...run, start: all(run.start), marks: run.marks.map((mark) => ({ ...mark, begin: mark.begin - by, end: mark.end === null ? null : mark.end - by })),
+      processes: run.processes.map((process) => ({ ...process, start: all(process.start) })),
+      agents: (run.agents ?? []).map((agent) => ({ ...agent, x: all(agent.x) })) };
+  }
 
   // A point stands for a stretch of time: its value holds until the stretch ends.
   function stepped(run) {
@@ -107,13 +133,18 @@ const Page = (function () {
   let stretch = null;
   let finer = null;
   const spanOf = (phase) => Math.max(0.001, ...phase.runs.flatMap((run) => stepped(run).slice(-1)));
-  const overTime = (phase, extra) => ({ x: AXES.seconds, xTitle: "since the phase began", marks: marksOf(phase),
-    span: stretch ? stretch.ends : [0, spanOf(phase)], look, ...extra });
+  const beginOf = (phase) => Math.min(0, ...phase.runs.flatMap((run) => run.start.slice(0, 1)));
+  const overTime = (phase, extra) => ({ x: AXES.seconds, xTitle: zeroPicker?.value === "fault" ? "since the first fault" : "since the phase began",
+    xName: "time", marks: marksOf(phase), span: stretch ? stretch.ends : [beginOf(phase), spanOf(phase)], look, ...extra });
+
+  // The phase of this number, with its times from where they are to begin.
+  const told = (number) => ({ ...data.phases[number], runs: data.phases[number].runs.map(shifted) });
 
   function look(ends) {
-    const number = +phasePicker.value, longest = data.phases[number] ? spanOf(data.phases[number]) : 0;
-    const [from, to] = (ends ?? [0, longest]).map((at) => Math.min(Math.max(at, 0), longest));
-    stretch = to > from && to - from < longest ? { phase: number, ends: [from, to], runs: null, isAsking: false } : null;
+    const number = +phasePicker.value, phase = data.phases[number] && told(number);
+    const [first, longest] = phase ? [beginOf(phase), spanOf(phase)] : [0, 0];
+    const [from, to] = (ends ?? [first, longest]).map((at) => Math.min(Math.max(at, first), longest));
+    stretch = to > from && to - from < longest - first ? { phase: number, ends: [from, to], runs: null, isAsking: false } : null;
     show();
     refine();
   }
@@ -121,9 +152,9 @@ const Page = (function () {
   // Asks for finer points unless those that are there reach to the end of the stretch, or as far as there are any.
   async function refine() {
     const asked = stretch, end = (run) => Math.min(stepped(run).pop() ?? 0, asked.ends[1]);
-    if (!finer || !asked || asked.isAsking) return;
-    const told = data.phases[asked.phase]?.runs ?? [];
-    if (asked.runs && asked.runs.every((run, index) => !told[index] || end(run) >= end(told[index]))) return;
+    if (!finer || !asked || asked.isAsking || zeroPicker?.value === "fault") return;
+    const known = data.phases[asked.phase]?.runs ?? [];
+    if (asked.runs && asked.runs.every((run, index) => !known[index] || end(run) >= end(known[index]))) return;
     asked.isAsking = true;
     const runs = await finer(asked.phase, asked.ends);
     asked.isAsking = false;
@@ -145,7 +176,7 @@ const Page = (function () {
   }
 
   function tellStretch(phase) {
-    const [from, to] = stretch ? stretch.ends : [0, spanOf(phase)];
+    const [from, to] = stretch ? stretch.ends : [beginOf(phase), spanOf(phase)];
     for (const [id, value] of [["from", from], ["to", to]]) {
       if (document.activeElement !== element(id)) element(id).value = String(+value.toFixed(3));
     }
@@ -155,14 +186,15 @@ const Page = (function () {
     element("phase-title").textContent = "Phase: " + phase.title + part;
   }
 
-  function amounts(id, phase, title, values, isNeeded, asked) {
+  const isFilled = (phase, id) => id === "throughput" && phase.runs.length === 1;
+  function amounts(id, phase, title, values, isNeeded, asked, extra) {
     const lines = phase.runs.filter(kindOf).map((run) => ({ name: data.stores[run.store], store: run.store,
-      x: stepped(run), y: held(values(run)), step: true, text: whole }));
+      x: stepped(run), y: held(values(run)), step: true, fill: isFilled(phase, id), text: whole }));
     if (asked) for (const run of phase.runs) lines.push({ name: several() ? data.stores[run.store] + " asked" : "asked",
-      store: run.store, dash: 2, x: stepped(run), y: held(run.due), step: true, text: whole });
+      store: run.store, dash: 2, width: 1.2, x: stepped(run), y: held(run.due), step: true, text: whole });
     const isSeen = isNeeded || lines.some((line) => line.y.some((value) => value > 0));
     hide(id, !isSeen);
-    if (isSeen) draw(id, overTime(phase, { y: AXES.amount, yTitle: title, lines }));
+    if (isSeen) draw(id, overTime(phase, { y: AXES.amount, yTitle: title, lines, ...extra }));
   }
 
   // What each process used: the store's colour, one dash for each process.
@@ -175,7 +207,7 @@ const Page = (function () {
       lines.push({ name, store: run.store, dash: index, x: stepped(process), y: held(y), step: true, text });
     });
     hide(id, lines.length === 0);
-    if (lines.length) draw(id, overTime(phase, { y: AXES.amount, yTitle: title, lines }));
+    if (lines.length) draw(id, overTime(phase, { y: AXES.amount, yTitle: title, lines, hasPanels: true }));
   }
 
   // What is counted by name: the store's colour, one dash for each name.
@@ -209,6 +241,23 @@ const Page = (function () {
     }
     hide(id, lines.length === 0);
     if (lines.length) draw(id, overTime(phase, { y: AXES.latency, lines }));
+  }
+
+  // Latency as the head of a live page shows it: the p99 is what is looked at.
+  const HEAD = [{ key: "max", name: "max", dash: 3, width: 0.9, alpha: 0.55 }, { key: "p99_9", name: "99.9 %", dash: 2, width: 1.2 },
+    { key: "p99", name: "99 %", dash: 0, width: 2.4 }, { key: "p50", name: "50 %", dash: 1, width: 1.4 }];
+  let limit = null;
+  function head(phase) {
+    if (!element("latency")) return;
+    const clock = phase.open ? "response" : "service";
+    const lines = phase.runs.flatMap((run) => HEAD.flatMap((band) => {
+      const bands = (kindOf(run) ?? {})[clock];
+      if (!bands || (several() && phase.runs.length > 1 && band.key !== "p99")) return [];
+      const name = several() && phase.runs.length > 1 ? data.stores[run.store] : band.name;
+      return [{ ...band, name, store: run.store, x: run.start.map((at, i) => at + run.length[i] / 2), y: bands[band.key], text: latencyText }];
+    }));
+    if (lines.length) draw("latency", overTime(phase, { y: AXES.latency, lines, legend: false, limit, xTitle: undefined }));
+    else remove("latency");
   }
 
   function agents(phase) {
@@ -271,13 +320,14 @@ const Page = (function () {
   }
 
   function show() {
-    const told = data.phases[+phasePicker.value];
-    if (!told) return;
-    if (stretch && stretch.phase !== +phasePicker.value) stretch = null;
-    const phase = seen(told);
-    tellStretch(told);
+    const number = +phasePicker.value;
+    if (!data.phases[number]) return;
+    if (stretch && stretch.phase !== number) stretch = null;
+    const phase = seen(told(number));
+    tellStretch(phase);
+    head(phase);
     amounts("throughput", phase, "operations/s", (run) => kindOf(run).rate, true,
-      phase.open && kindPicker.selectedIndex <= 0);
+      phase.open && kindPicker.selectedIndex <= 0, element("latency") ? { legend: false, xTitle: undefined, yTitle: undefined } : {});
     curves(phase);
     latencies("response", phase, "response");
     latencies("service", phase, "service");
@@ -308,22 +358,57 @@ const Page = (function () {
     element("kind-label").hidden = names.size < 2;
   }
 
+  function offerZero() {
+    const phase = data.phases[+phasePicker.value];
+    if (!zeroPicker) return;
+    const faults = phase ? phase.runs.filter((run) => faultOf(run) !== undefined).length : 0;
+    element("zero-label").hidden = faults < 2;
+    if (faults < 2) zeroPicker.value = "phase";
+  }
+
+  // Charts of every phase that measures, for paper: throughput and latency beside each other, as lines of SVG.
+  function paper() {
+    const holder = element("paper");
+    if (!holder) return;
+    const measured = data.phases.filter((phase) => !phase.prepares && phase.runs.some((run) => run.start.length > 1));
+    const all = (phase) => (run) => run.kinds[0];
+    holder.replaceChildren(...measured.slice(0, 12).map((phase) => {
+      const time = (extra) => ({ ...overTime(phase, extra), span: [0, spanOf(phase)], xTitle: undefined });
+      const named = (run, name) => (several() ? data.stores[run.store] : name);
+      const rates = phase.runs.filter(all(phase)).flatMap((run) => [{ name: named(run, "operations/s"), store: run.store, x: stepped(run), y: held(all(phase)(run).rate), step: true, text: whole },
+        ...(phase.open && !several() ? [{ name: "asked", store: run.store, dash: 2, width: 1, x: stepped(run), y: held(run.due), step: true, text: whole }] : [])]);
+      const clock = phase.open ? "response" : "service";
+      const bands = several() ? HEAD.filter((band) => band.key === "p99") : HEAD;
+      const latencies = phase.runs.filter((run) => all(phase)(run)?.[clock]).flatMap((run) => bands.map((band) => ({ ...band, name: named(run, band.name), store: run.store,
+        x: run.start.map((at, i) => at + run.length[i] / 2), y: all(phase)(run)[clock][band.key], text: latencyText })));
+      const figure = part("figure", "paper-phase", "");
+      figure.append(part("figcaption", "", phase.title + ": operations/s, and " + clock + " time" + (several() ? " (99 %)" : "")));
+      for (const spec of [time({ y: AXES.amount, lines: rates, marks: marksOf(phase) }), time({ y: AXES.latency, lines: latencies, marks: [] })]) {
+        figure.append(Picture.svg({ ...spec, marks: spec.lines === rates ? spec.marks : marksOf(phase).map((mark) => ({ ...mark, text: "" })) }, 344, 132, 8.5));
+      }
+      return figure;
+    }));
+  }
+  window.addEventListener("beforeprint", paper);
+
   // Draws everything; `wanted` is the number of the phase to show, else the one that is shown stays.
   function drawAll(wanted) {
     const named = data.phases.map((phase, index) => [String(index), phase.title + (phase.prepares ? " (not measured)" : "")]);
     offer(phasePicker, named, wanted === undefined ? undefined : String(wanted));
     offerKinds();
+    offerZero();
     overview();
     capacity();
     show();
     document.body.dataset.charts = String(Charts.count());
   }
 
-  phasePicker.addEventListener("change", () => { offerKinds(); show(); });
+  phasePicker.addEventListener("change", () => { offerKinds(); offerZero(); show(); });
+  zeroPicker?.addEventListener("change", () => { stretch = null; show(); });
   kindPicker.addEventListener("change", show);
   for (const id of ["from", "to"]) element(id).addEventListener("change", () => look([+element("from").value, +element("to").value]));
   element("whole").addEventListener("click", () => look(null));
   drawAll(Math.max(data.phases.findIndex((phase) => !phase.prepares), 0));
-  return { drawAll, show, refine, replace: (next) => { data = next; }, data: () => data, looksCloser: () => stretch !== null,
+  return { drawAll, show, refine, limitTo: (at) => { limit = at; }, replace: (next) => { data = next; }, data: () => data, looksCloser: () => stretch !== null,
     whoHasFiner: (asked) => { finer = asked; } };
 })();

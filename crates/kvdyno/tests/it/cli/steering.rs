@@ -232,3 +232,34 @@ fn a_node_of_our_own_testbed_is_killed_and_repaired_by_hand_and_nobody_else_s_is
     running.signal(15);
     running.wait();
 }
+
+/// A note changes nothing, so the result stays as comparable as it was, and a repetition does not mention it.
+#[test]
+fn a_note_is_in_the_result_and_no_reason_to_doubt_it() {
+    let scratch = Scratch::new();
+    let words = "run --store null: --records 200 --mix get=100 --clients 2 --rate 500/s --duration 3s --set warmup=false \
+                 --console=control --quiet --out a";
+    let mut running = scratch.start(&words.split_whitespace().collect::<Vec<_>>());
+    let page = page(&mut running);
+    let told = order_in_time(&page, &json!({"do": "note", "text": " the door \u{7}was opened\n"}));
+    assert_eq!(told, "the note is in the result");
+    for wrong in ["  ".to_owned(), "x".repeat(201)] {
+        let (status, told) = order(&page, &json!({"do": "note", "text": wrong}));
+        assert_eq!((status, told.as_str()), (409, "a note has 1 to 200 characters"));
+    }
+    assert!([0, 2].contains(&running.wait().code()));
+    let result = scratch.result("a");
+    let notes: Vec<&Value> = result["runs"][0]["phases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|phase| phase["steered"].as_array().into_iter().flatten())
+        .collect();
+    let [note] = &notes[..] else { panic!("{notes:?}") };
+    assert_eq!(note["what"], "note");
+    let text = note["done"].as_str().unwrap();
+    assert!(text.starts_with("the door ") && text.ends_with("was opened"), "{text}");
+    assert!(!has_reason(&result), "{}", result["runs"][0]["verdict"]);
+    let report = std::fs::read_to_string(scratch.path("a/report.html")).unwrap();
+    assert!(report.contains("“the door "), "the charts are marked");
+}

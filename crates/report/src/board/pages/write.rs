@@ -6,11 +6,8 @@ use super::{
 };
 use crate::board::history::StepDescription;
 use crate::html::chart_library;
-use crate::html::page::shell;
+use crate::html::page::{Parts, shell};
 use crate::html::write::escaped;
-
-/// Part of the policy of pages that allows their own scripts.
-const ALLOWED: &str = "script-src 'unsafe-inline'; ";
 
 /// Writes each of some things, one behind the other.
 fn each<T>(all: impl IntoIterator<Item = T>, write: impl Fn(T) -> String) -> String {
@@ -22,13 +19,19 @@ fn when(holds: bool, text: impl FnOnce() -> String) -> String {
     if holds { text() } else { String::new() }
 }
 
-fn board(title: &str, style: &str, brand: &str, facts: &str, main: &str, behind: &str) -> String {
+fn board(
+    title: &str,
+    brand: &str,
+    [facts, main, behind]: [&str; 3],
+    parts: (&[&str], &[&str]),
+) -> String {
     let body = format!(
         "<header>\n<p class=\"brand\">{brand} <span>board</span></p>\n<h1>{title}</h1>\n{facts}</header>\n\
-         <main>\n{main}</main>\n<footer>Made by kvdyno board.</footer>\n{behind}<script>{SCRIPT}</script>\n",
+         <main>\n{main}</main>\n<footer>Made by kvdyno board.</footer>\n{behind}",
         title = escaped(title)
     );
-    shell(title, "board", ALLOWED, style, &body)
+    let (styles, scripts) = parts;
+    shell(title, "board", &Parts::Inside { styles, scripts }, &body)
 }
 
 /// Writes a heading that sorts its table.
@@ -42,7 +45,7 @@ fn step_class(step: &StepDescription) -> &'static str {
 
 fn table(class: &str, head: &str, rows: &str) -> String {
     format!(
-        "<div class=\"scroll\"><table class=\"{class}\">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n\
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"table\"><table class=\"{class}\">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n\
          </table></div>\n"
     )
 }
@@ -77,8 +80,9 @@ impl IndexPage {
             });
             format!("<section>\n<h2>{title}</h2>\n{}</section>\n", table("list", &head, &rows))
         });
-        let main = format!("{lists}{}{}", self.told_steps(), self.told_skipped());
-        board("Board", STYLE, "kvdyno", &facts, &main, "")
+        let feed = "<p class=\"note\"><a href=\"feed.xml\">Feed of the steps (Atom)</a>; each suite and store has a badge.</p>\n";
+        let main = format!("{lists}{}{feed}{}", self.told_steps(), self.told_skipped());
+        board("Board", "kvdyno", [&facts, &main, ""], (&[STYLE], &[SCRIPT]))
     }
 
     fn told_steps(&self) -> String {
@@ -155,7 +159,7 @@ impl SuitePage {
              <label>filter <input id=\"filter-text\" type=\"search\" autocomplete=\"off\"></label>\n{filters}</form>\n{}",
             each(&self.classes, |class| self.ranking(class))
         );
-        board(&self.name, STYLE, HOME, &facts, &main, "")
+        board(&self.name, HOME, [&facts, &main, ""], (&[STYLE], &[SCRIPT]))
     }
 
     fn ranking(&self, class: &ClassCard) -> String {
@@ -232,12 +236,11 @@ impl StorePage {
             each(histories, |(at, history)| written_history(at, history))
         );
         let behind = format!(
-            "<div class=\"paper\" hidden></div>\n<script type=\"application/json\" id=\"data\">{}</script>\n\
-             <script>{}</script>\n<script>{HISTORY_SCRIPT}</script>\n",
-            self.data,
-            chart_library()
+            "<div class=\"paper\" hidden></div>\n<script type=\"application/json\" id=\"data\">{}</script>\n",
+            self.data
         );
-        board(&self.name, &[CHART_STYLE, STYLE].concat(), HOME, "", &main, &behind)
+        let scripts = [chart_library(), HISTORY_SCRIPT, SCRIPT];
+        board(&self.name, HOME, ["", &main, &behind], (&[CHART_STYLE, STYLE], &scripts))
     }
 }
 

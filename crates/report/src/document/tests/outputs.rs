@@ -100,6 +100,11 @@ fn plain(text: &str) -> String {
 fn of_page(text: &str) -> ReadBack {
     let mut read = ReadBack::default();
     let main = &text[text.find("<main>").unwrap()..text.find("</main>").unwrap()];
+    // The first page of a printed report says a part of it twice.
+    let main = match main.split_once("<section class=\"brief\"") {
+        Some((_, rest)) => rest.split_once("</section>").unwrap().1,
+        None => main,
+    };
     for row in main.split("<tr").skip(1) {
         let row = row.split("</tr>").next().unwrap();
         let cells: Vec<String> = row.split("</t").filter_map(in_element).collect();

@@ -9,6 +9,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
 /// Longest time that the browser may take for anything.
@@ -192,4 +194,43 @@ pub fn assert_drawn(browser: &mut Browser, tab: &Tab) -> Vec<String> {
         assert!(points > Some(0) && dots > Some(0), "{id} is empty: {seen}");
     }
     charts.keys().cloned().collect()
+}
+
+/// Asserts that axe-core finds nothing serious on the page, with everything on it opened. npm has the tool.
+pub fn assert_accessible(browser: &mut Browser, tab: &Tab) {
+    browser.look(tab, &axe());
+    let found = "(async () => {
+        const details = [...document.querySelectorAll('details:not([open])')];
+        details.forEach((one) => { one.open = true; });
+        const found = await axe.run(document, { resultTypes: ['violations'] });
+        details.forEach((one) => { one.open = false; });
+        return found.violations.filter((one) => ['serious', 'critical'].includes(one.impact))
+          .map((one) => one.id + ': ' + one.nodes.slice(0, 3).map((node) => node.html.slice(0, 200) + ' ' + node.failureSummary).join('; '));
+    })()";
+    assert_eq!(browser.look(tab, found), json!([]), "axe-core finds this");
+}
+
+/// Returns the script of axe-core, fetched once for this build.
+fn axe() -> String {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("axe-core-4.10.3");
+    let script = folder.join("package/axe.min.js");
+    if !script.is_file() {
+        std::fs::create_dir_all(&folder).expect("a folder for axe-core");
+        let own = tempfile::tempdir_in(&folder).expect("a folder for its package");
+        let fetch = "npm pack --silent axe-core@4.10.3 && tar xzf axe-core-4.10.3.tgz";
+        let fetched = Command::new("sh").args(["-c", fetch]).current_dir(own.path()).status();
+        assert!(fetched.is_ok_and(|done| done.success()), "npm packs axe-core");
+        // Another test may have been faster.
+        let _ = std::fs::rename(own.path().join("package"), folder.join("package"));
+    }
+    std::fs::read_to_string(&script).expect("the script of axe-core")
+}
+
+/// Prints the page on paper of this size, inches; returns the number of its pages.
+pub fn printed_pages(browser: &mut Browser, tab: &Tab, (width, height): (f64, f64)) -> usize {
+    let paper = json!({ "paperWidth": width, "paperHeight": height, "printBackground": true });
+    let printed = browser.ask(tab, "Page.printToPDF", paper);
+    let pdf = BASE64.decode(printed["data"].as_str().expect("a PDF")).expect("base64");
+    let text = String::from_utf8_lossy(&pdf);
+    text.matches("/Type /Page\n").count()
 }

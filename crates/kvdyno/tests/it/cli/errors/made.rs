@@ -288,6 +288,7 @@ pub const ELSEWHERE: &[(&str, &[&str])] = &[
             "no phase is running",
             "faults are possible only on a testbed",
             "there is no fault to repair",
+            "a note has 1 to 200",
             "the last action is still running",
             "too many orders",
         ],
