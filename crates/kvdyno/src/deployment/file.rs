@@ -343,6 +343,9 @@ impl Reader<'_> {
         let own = written.variables.into_iter().map(|(name, value)| (name, value.text()));
         let variables = Variables::of(own.collect(), given).map_err(|e| self.variable(e))?;
         let expand = |text: &str| variables.expand(text, &[]).map_err(|e| self.variable(e));
+        let time = |key: &str, text: Option<String>, or: Duration| {
+            self.time(key, text.as_deref().map(&expand).transpose()?, or)
+        };
         let machines = [(MachineKind::Node, written.node), (MachineKind::Load, written.load)];
         let mut named = Vec::new();
         for (kind, of_kind) in machines {
@@ -358,7 +361,7 @@ impl Reader<'_> {
         let ports = written.ports.map_or_else(|| "1".to_owned(), Scalar::text);
         let file = LifeFile {
             version: written.version,
-            ready_within: self.time("ready_within", written.ready_within, READY_WITHIN)?,
+            ready_within: time("ready_within", written.ready_within, READY_WITHIN)?,
             configuration: written.configuration,
             functions: written.functions,
             commands: written.commands,
@@ -376,10 +379,10 @@ impl Reader<'_> {
             extend: written.extend,
             agent: written.agent,
             listen: written.listen.as_deref().map(&expand).transpose()?,
-            expires: self.time("expires", written.expires, EXPIRES)?,
+            expires: time("expires", written.expires, EXPIRES)?,
             keep: self.keep(written.keep.as_deref())?,
-            listings_apart: self.time("listings_apart", written.listings_apart, LISTINGS_APART)?,
-            step_within: self.time("step_within", written.step_within, STEP_WITHIN)?,
+            listings_apart: time("listings_apart", written.listings_apart, LISTINGS_APART)?,
+            step_within: time("step_within", written.step_within, STEP_WITHIN)?,
             bill: self.bill(written.bill, &expand)?,
             url: written.url,
             variables,
@@ -482,9 +485,9 @@ mod tests {
     use super::*;
 
     const WHOLE: &str = "url = \"redis://$NODES\"\nport = 6379\nports = \"$EACH\"\nlisten = \"$HERE:7000\"\n\
-        expires = \"2h\"\nkeep = \"on-failure\"\nlistings_apart = \"1s\"\n\
+        expires = \"2h\"\nkeep = \"on-failure\"\nlistings_apart = \"${APART}s\"\n\
         create = [\"a\", \"b\"]\nsweep = \"s\"\nready = \"r\"\n\
-        [prepare]\nload = \"l\"\n[variables]\nEACH = 2\nHERE = \"10.0.0.1\"\nSERVERS = 20\n\
+        [prepare]\nload = \"l\"\n[variables]\nAPART = 1\nEACH = 2\nHERE = \"10.0.0.1\"\nSERVERS = 20\n\
         [bill.machines]\nn1-standard-8 = \"$SERVERS\"\nnone = 0\n[[node]]\nname = \"n\"\ninner = \"$HERE\"\n";
 
     fn parsed(text: &str, given: &[&str]) -> Result<LifeFile, String> {

@@ -58,6 +58,8 @@ fn around(path: &Path, mut arguments: RunArguments) -> Result<Exit, Failure> {
     run::refuse_early(&arguments)?;
     arguments.measure.store.clear();
     bill::consent(path, &file, arguments.measure.execution.conduct.yes)?;
+    // Who has agreed to the machines is not asked again whether their nodes may be harmed.
+    arguments.measure.execution.conduct.yes = true;
     let out = result_folder(&mut arguments)?;
     let logs = out.join(LOGS);
     std::fs::create_dir_all(&logs).map_err(|error| {

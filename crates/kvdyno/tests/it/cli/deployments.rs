@@ -274,6 +274,60 @@ fn the_ready_files_can_be_planned() {
     assert_eq!(planned, 5);
 }
 
+/// A stand-in for `tofu`, which notes what it is asked and prints outputs in its form.
+const TOFU: &str = r#"#!/bin/sh
+echo "$*" >> asked
+for word; do case $word in -state=*) state=${word#-state=};; esac; done
+case $2 in
+  apply) echo made > "$state";;
+  destroy) rm "$state";;
+  output) echo '{"nodes": {"sensitive": false, "type": ["list", "string"], "value": ["10.0.0.1"]},
+    "load": {"value": [{"name": "l", "outer": "5.5.5.5", "inner": "10.0.0.2"}]}}';;
+esac
+"#;
+
+#[test]
+fn a_module_of_tofu_is_applied_read_and_destroyed() {
+    let place = Place::new();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deployments/tofu.toml");
+    place.0.write("d.toml", &std::fs::read_to_string(file).expect("the ready file"));
+    place.0.write("tofu", TOFU);
+    place.0.write("ssh", "#!/bin/sh\nexit 0\n");
+    let before = "chmod +x tofu ssh; export PATH=$PWD:$PATH KVDYNO_STATE=$PWD/state";
+    let run = |line: &str| place.0.shell(&format!("{before}; exec kvdyno {line}")).wait();
+    let values =
+        "--var TOFU=$PWD/tofu --var MODULE=m --var CONSOLE=10.0.0.9 --var PROGRAM=/dev/null";
+    let up = run(&format!("deployment up d.toml {values} --yes")).expect(0);
+    assert!(
+        up.out.contains("node node-1: 10.0.0.1") && up.out.contains("load l: 5.5.5.5"),
+        "{}",
+        up.out
+    );
+    assert!(up.out.contains("--listen 10.0.0.9:7000"), "{}", up.out);
+    run("deployment down d.toml").expect(0);
+    place.is_clean();
+    let asked = std::fs::read_to_string(place.0.path("asked")).expect("what it was asked");
+    let verbs: Vec<&str> = asked.lines().filter_map(|line| line.split(' ').nth(1)).collect();
+    assert_eq!(verbs, ["init", "apply", "output", "destroy"], "{asked}");
+    let destroyed = asked.lines().last().expect("a line");
+    assert!(
+        destroyed.starts_with("-chdir=m destroy") && destroyed.contains("tag=kvdyno-"),
+        "{asked}"
+    );
+}
+
+#[test]
+fn at_a_terminal_the_question_is_asked() {
+    let place = Place::new();
+    let refused = place.0.at_a_terminal("deployment up d.toml", "n\n");
+    assert!(
+        refused.out.contains("create? [y/N]")
+            && refused.out.contains("cancelled, nothing was created"),
+        "{refused:?}"
+    );
+    place.is_clean();
+}
+
 /// Five machines with an sshd each, three servers and two agents: the ready file as it is.
 #[test]
 #[cfg(feature = "server-tests")]
