@@ -12,7 +12,7 @@ use super::environment::moment;
 use super::file::{LifeFile, StepLines};
 use super::machines::MachineKind;
 use super::notice;
-use super::record::{self, FoundRecord, Record, Stage, now};
+use super::record::{self, DeploymentStage, FoundRecord, Record, now};
 use super::setting_up::bring_up;
 use super::steps::Steps;
 use super::undoing::{file_of, undo};
@@ -83,7 +83,7 @@ fn up(arguments: &DeploymentFileArguments, yes: bool) -> Result<Exit, Failure> {
         Ok(nodes) => nodes,
         Err(failure) => return Err(with_ending(&failure, undo(record, None))),
     };
-    record.note(|entry| entry.stage = Stage::Up)?;
+    record.note(|entry| entry.stage = DeploymentStage::Up)?;
     print(&FoundRecord { entry: record.entry.clone(), record: None });
     let nodes = nodes.display();
     let loads = record.entry.machines.iter().any(|machine| machine.kind == MachineKind::Load);

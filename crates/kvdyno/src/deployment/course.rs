@@ -2,8 +2,8 @@
 
 use super::environment;
 use super::file::{LifeFile, StepLines};
-use super::machines::{self, Machine, unique};
-use super::record::{Record, Stage};
+use super::machines::{self, DeployedMachine, unique};
+use super::record::{DeploymentStage, Record};
 use super::steps::{StepError, StepLine, Steps};
 use crate::exit::{Exit, Failure};
 
@@ -16,9 +16,9 @@ pub fn prepare_machines(
     record: &mut Record,
     steps: &mut Steps<'_>,
 ) -> Result<(), Failure> {
-    record.note(|entry| entry.stage = Stage::Create)?;
+    record.note(|entry| entry.stage = DeploymentStage::Create)?;
     let lines = of_deployment(file, record, &file.create);
-    let printed = steps.run(Stage::Create.word(), &lines).map_err(failure)?;
+    let printed = steps.run(DeploymentStage::Create.word(), &lines).map_err(failure)?;
     let printed: Vec<String> = printed.into_iter().map(|done| done.out).collect();
     let made = machines::read(&printed)
         .and_then(|made| unique(file.machines.iter().cloned().chain(made).collect()))
@@ -30,13 +30,13 @@ pub fn prepare_machines(
     }
     record.note(|entry| {
         entry.machines = made;
-        entry.stage = Stage::Ready;
+        entry.stage = DeploymentStage::Ready;
     })?;
     let lines = of_machines(file, record, &file.ready);
-    steps.run_until(Stage::Ready.word(), &lines, file.ready_within).map_err(failure)?;
-    record.note(|entry| entry.stage = Stage::Prepare)?;
+    steps.run_until(DeploymentStage::Ready.word(), &lines, file.ready_within).map_err(failure)?;
+    record.note(|entry| entry.stage = DeploymentStage::Prepare)?;
     let lines = of_machines(file, record, &file.prepare);
-    steps.run(Stage::Prepare.word(), &lines).map_err(failure)?;
+    steps.run(DeploymentStage::Prepare.word(), &lines).map_err(failure)?;
     Ok(())
 }
 
@@ -67,7 +67,12 @@ fn of_machines_but_all(file: &LifeFile, record: &Record, lines: &StepLines) -> V
 }
 
 /// Returns a command line of one machine.
-pub fn of_machine(file: &LifeFile, record: &Record, machine: &Machine, line: &str) -> StepLine {
+pub fn of_machine(
+    file: &LifeFile,
+    record: &Record,
+    machine: &DeployedMachine,
+    line: &str,
+) -> StepLine {
     let mut environment = environment::of_all(file, record);
     environment.extend(environment::of_machine(&record.entry.machines, machine));
     StepLine { machine: Some(machine.name.clone()), line: file.line(line), environment }

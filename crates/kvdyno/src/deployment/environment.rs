@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use kvdyno_report::result::rfc3339;
 
 use super::file::LifeFile;
-use super::machines::{Machine, MachineKind};
+use super::machines::{DeployedMachine, MachineKind};
 use super::record::{Record, now};
 
 /// Names and values that a command line finds in its environment.
@@ -42,7 +42,7 @@ pub fn of_all(file: &LifeFile, record: &Record) -> Environment {
 }
 
 /// Returns what a command line of one machine finds beside that.
-pub fn of_machine(machines: &[Machine], machine: &Machine) -> Environment {
+pub fn of_machine(machines: &[DeployedMachine], machine: &DeployedMachine) -> Environment {
     let mut of_kind = machines.iter().filter(|other| other.kind == machine.kind);
     let number = of_kind.position(|other| other.name == machine.name).unwrap_or(0);
     let own = [
@@ -62,7 +62,7 @@ pub fn ports(file: &LifeFile) -> impl Iterator<Item = u32> {
 }
 
 /// Returns HOST:PORT of every node of the store.
-pub fn node_addresses(file: &LifeFile, machines: &[Machine]) -> Vec<String> {
+pub fn node_addresses(file: &LifeFile, machines: &[DeployedMachine]) -> Vec<String> {
     let nodes = machines.iter().filter(|machine| machine.kind == MachineKind::Node);
     let each = nodes.flat_map(|machine| ports(file).map(|port| address(&machine.inner, port)));
     each.collect()
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn each_node_has_its_ports_and_each_machine_its_number() {
-        let machine = |name: &str, kind: MachineKind| Machine {
+        let machine = |name: &str, kind: MachineKind| DeployedMachine {
             name: name.to_owned(),
             kind,
             outer: "o".to_owned(),

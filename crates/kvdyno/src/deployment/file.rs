@@ -8,7 +8,7 @@ use std::time::Duration;
 use kvdyno_core::ground::{hints::hint, units};
 use serde::Deserialize;
 
-use super::machines::{Machine, MachineKind, MachinesError, unique};
+use super::machines::{DeployedMachine, MachineKind, MachinesError, unique};
 use super::tune::{Tune, TuneError};
 use super::variables::{VariableError, Variables};
 
@@ -93,7 +93,7 @@ pub enum Keep {
 
 /// Kinds and numbers of what is created, and their prices.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Bill {
+pub struct StatedBill {
     /// File of prices, from the deployment file's folder; `None` for the example that comes with kvdyno.
     pub prices: Option<String>,
     /// Kinds of machines with their number.
@@ -155,7 +155,7 @@ pub struct LifeFile {
     /// Command lines for each node of the store.
     pub commands: BTreeMap<String, String>,
     /// Machines that the file names itself.
-    pub machines: Vec<Machine>,
+    pub machines: Vec<DeployedMachine>,
     /// First port of the store on each node.
     pub port: u16,
     /// Number of ports, one after the other, on each node.
@@ -191,7 +191,7 @@ pub struct LifeFile {
     /// Longest time for one command line.
     pub step_within: Duration,
     /// Kinds and numbers of what is created.
-    pub bill: Bill,
+    pub bill: StatedBill,
     /// Variables with their values.
     pub variables: Variables,
 }
@@ -352,7 +352,7 @@ impl Reader<'_> {
             for WrittenMachine { name, inner, outer } in of_kind {
                 let inner = expand(&inner)?;
                 let outer = outer.as_deref().map_or_else(|| Ok(inner.clone()), &expand)?;
-                named.push(Machine { name, kind, outer, inner });
+                named.push(DeployedMachine { name, kind, outer, inner });
             }
         }
         let machines = unique(named)
@@ -423,7 +423,7 @@ impl Reader<'_> {
         &self,
         written: WrittenBill,
         expand: &impl Fn(&str) -> Result<String, FileError>,
-    ) -> Result<Bill, FileError> {
+    ) -> Result<StatedBill, FileError> {
         let counted = |kinds: BTreeMap<String, Scalar>| {
             let mut each = Vec::new();
             for (kind, count) in kinds {
@@ -440,7 +440,7 @@ impl Reader<'_> {
             Ok::<_, FileError>(each)
         };
         let (machines, other) = (counted(written.machines)?, counted(written.other)?);
-        Ok(Bill { prices: written.prices, machines, other })
+        Ok(StatedBill { prices: written.prices, machines, other })
     }
 
     fn time(&self, key: &str, text: Option<String>, or: Duration) -> Result<Duration, FileError> {
@@ -522,7 +522,7 @@ mod tests {
         assert!(parsed("url = \"redis://$NODES\"\n", &[]).unwrap_err().contains("no machines"));
         let kinds = WHOLE.replace("create = [\"a\", \"b\"]\n", "create.node = \"a\"\n");
         assert!(parsed(&kinds, &[]).unwrap_err().contains("`create` is of no machine"));
-        assert!(with("load = \"l\"", "loads = \"l\"").contains("line 8: "));
+        assert!(with("load = \"l\"", "loads = \"l\"").starts_with("d.toml: line 1"));
         let listed = "url = \"redis:\"\nlist = \"x\"\n[[node]]\nname = \"n\"\ninner = \"a\"\n";
         assert!(parsed(listed, &[]).unwrap_err().contains("`list` without `sweep`"));
     }

@@ -34,7 +34,7 @@ impl MachineKind {
 
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Machine {
+pub struct DeployedMachine {
     /// Its name.
     pub name: String,
     /// Its kind.
@@ -73,7 +73,7 @@ const ROLE_LABEL: &str = "kvdyno-role";
 ///
 /// # Errors
 /// [`MachinesError`] if one printed something else.
-pub fn read(printed: &[String]) -> Result<Vec<Machine>, MachinesError> {
+pub fn read(printed: &[String]) -> Result<Vec<DeployedMachine>, MachinesError> {
     let mut found = Vec::new();
     let printed = printed.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
     for text in printed {
@@ -90,7 +90,7 @@ pub fn read(printed: &[String]) -> Result<Vec<Machine>, MachinesError> {
 ///
 /// # Errors
 /// [`MachinesError::Twice`].
-pub fn unique(machines: Vec<Machine>) -> Result<Vec<Machine>, MachinesError> {
+pub fn unique(machines: Vec<DeployedMachine>) -> Result<Vec<DeployedMachine>, MachinesError> {
     for (index, machine) in machines.iter().enumerate() {
         if machines[..index].iter().any(|known| known.name == machine.name) {
             return Err(MachinesError::Twice(machine.name.clone()));
@@ -99,7 +99,7 @@ pub fn unique(machines: Vec<Machine>) -> Result<Vec<Machine>, MachinesError> {
     Ok(machines)
 }
 
-fn of_value(value: &Value) -> Result<Vec<Machine>, MachinesError> {
+fn of_value(value: &Value) -> Result<Vec<DeployedMachine>, MachinesError> {
     if let Some(hosts) = value.pointer("/_meta/hostvars") {
         return of_inventory(value, hosts);
     }
@@ -128,7 +128,11 @@ fn of_value(value: &Value) -> Result<Vec<Machine>, MachinesError> {
 }
 
 /// A machine in kvdyno's own form: an object, or only its address.
-fn of_plain(value: &Value, kind: MachineKind, index: usize) -> Result<Machine, MachinesError> {
+fn of_plain(
+    value: &Value,
+    kind: MachineKind,
+    index: usize,
+) -> Result<DeployedMachine, MachinesError> {
     let made = format!("{}-{}", kind.word(), index + 1);
     if let Some(address) = value.as_str() {
         return machine(made, kind, Some(address), Some(address));
@@ -139,7 +143,7 @@ fn of_plain(value: &Value, kind: MachineKind, index: usize) -> Result<Machine, M
 }
 
 /// An instance of EC2; its tags are `Name` and `kvdyno-role`.
-fn of_aws(value: &Value) -> Result<Machine, MachinesError> {
+fn of_aws(value: &Value) -> Result<DeployedMachine, MachinesError> {
     let tags = value["Tags"].as_array();
     let tag = |key: &str| {
         let found = tags?.iter().find(|tag| tag["Key"] == key)?;
@@ -160,7 +164,7 @@ fn lives(value: &Value) -> bool {
 }
 
 /// An instance of Compute Engine; its label is `kvdyno-role`.
-fn of_gcloud(value: &Value) -> Result<Machine, MachinesError> {
+fn of_gcloud(value: &Value) -> Result<DeployedMachine, MachinesError> {
     let Some(name) = value["name"].as_str() else { return Err(MachinesError::NoMachines) };
     let text = |path: &str| value.pointer(path).and_then(Value::as_str);
     let outer = text("/networkInterfaces/0/accessConfigs/0/natIP");
@@ -169,7 +173,7 @@ fn of_gcloud(value: &Value) -> Result<Machine, MachinesError> {
 }
 
 /// An inventory of Ansible (`ansible-inventory --list`) with groups `nodes` and `load`.
-fn of_inventory(value: &Value, hosts: &Value) -> Result<Vec<Machine>, MachinesError> {
+fn of_inventory(value: &Value, hosts: &Value) -> Result<Vec<DeployedMachine>, MachinesError> {
     let mut found = Vec::new();
     for (group, kind) in [("nodes", MachineKind::Node), ("load", MachineKind::Load)] {
         let names = value[group]["hosts"].as_array();
@@ -192,11 +196,11 @@ fn machine(
     kind: MachineKind,
     outer: Option<&str>,
     inner: Option<&str>,
-) -> Result<Machine, MachinesError> {
+) -> Result<DeployedMachine, MachinesError> {
     let (Some(out), Some(within)) = (outer.or(inner), inner.or(outer)) else {
         return Err(MachinesError::NoAddress(name));
     };
-    Ok(Machine { name, kind, outer: out.to_owned(), inner: within.to_owned() })
+    Ok(DeployedMachine { name, kind, outer: out.to_owned(), inner: within.to_owned() })
 }
 
 #[cfg(test)]
@@ -205,7 +209,8 @@ mod tests {
 
     fn names(text: &str) -> Vec<String> {
         let found = read(&[text.to_owned()]).unwrap();
-        let line = |m: &Machine| format!("{} {} {} {}", m.kind.word(), m.name, m.outer, m.inner);
+        let line =
+            |m: &DeployedMachine| format!("{} {} {} {}", m.kind.word(), m.name, m.outer, m.inner);
         found.iter().map(line).collect()
     }
 

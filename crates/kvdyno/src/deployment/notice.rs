@@ -4,7 +4,7 @@
 use std::io::{IsTerminal, Write};
 
 use super::environment::moment;
-use super::record::{self, Entry, Record};
+use super::record::{self, Record, RecordEntry};
 use super::undoing::undo;
 
 /// Tells of each deployment that was left behind. At a terminal the user may have it destroyed at once.
@@ -19,7 +19,7 @@ pub fn tell_of_the_forgotten() {
 }
 
 /// Returns what was left behind, in words.
-pub fn sentence(entry: &Entry) -> String {
+pub fn sentence(entry: &RecordEntry) -> String {
     format!(
         "{} of {} was left behind at `{}`, and ends by itself at {} at the earliest",
         entry.tag,

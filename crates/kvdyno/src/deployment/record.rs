@@ -12,7 +12,7 @@ use kvdyno_core::lock::Lock;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 
-use super::machines::Machine;
+use super::machines::DeployedMachine;
 use crate::exit::Failure;
 
 /// Variable that names the folder in which kvdyno keeps what it must not forget.
@@ -26,10 +26,10 @@ const OWNER: &str = "owner.lock";
 /// Random bytes of a tag.
 const TAG_BYTES: usize = 4;
 
-/// Stage of a deployment.
+/// DeploymentStage of a deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Stage {
+pub enum DeploymentStage {
     /// Its machines are being created.
     Create,
     /// Its machines are awaited.
@@ -44,29 +44,29 @@ pub enum Stage {
     Destroy,
 }
 
-impl Stage {
+impl DeploymentStage {
     /// Returns the word for it.
     pub fn word(self) -> &'static str {
         match self {
-            Stage::Create => "create",
-            Stage::Ready => "ready",
-            Stage::Prepare => "prepare",
-            Stage::Up => "up",
-            Stage::Run => "run",
-            Stage::Destroy => "destroy",
+            DeploymentStage::Create => "create",
+            DeploymentStage::Ready => "ready",
+            DeploymentStage::Prepare => "prepare",
+            DeploymentStage::Up => "up",
+            DeploymentStage::Run => "run",
+            DeploymentStage::Destroy => "destroy",
         }
     }
 }
 
 /// Contents of a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct RecordEntry {
     /// Tag that everything made for it bears.
     pub tag: String,
     /// Deployment file, as an absolute path.
     pub file: PathBuf,
-    /// Stage that was begun last.
-    pub stage: Stage,
+    /// DeploymentStage that was begun last.
+    pub stage: DeploymentStage,
     /// Begin, seconds since 1970.
     pub begun: u64,
     /// Moment at which its machines end by themselves, seconds since 1970.
@@ -74,7 +74,7 @@ pub struct Entry {
     /// Variables of the file with their values.
     pub variables: BTreeMap<String, String>,
     /// Machines, as far as they are known.
-    pub machines: Vec<Machine>,
+    pub machines: Vec<DeployedMachine>,
     /// True if settings of their kernels may have been changed.
     pub tuned: bool,
 }
@@ -83,7 +83,7 @@ pub struct Entry {
 #[derive(Debug)]
 pub struct Record {
     /// Its contents.
-    pub entry: Entry,
+    pub entry: RecordEntry,
     folder: PathBuf,
     _owner: Lock,
 }
@@ -92,7 +92,7 @@ pub struct Record {
 #[derive(Debug)]
 pub struct FoundRecord {
     /// Its contents.
-    pub entry: Entry,
+    pub entry: RecordEntry,
     /// The record, unless another process owns it.
     pub record: Option<Record>,
 }
@@ -100,7 +100,8 @@ pub struct FoundRecord {
 impl FoundRecord {
     /// Returns true if nobody owns it any more, though it was not left up on purpose, or has expired.
     pub fn is_left_behind(&self) -> bool {
-        self.record.is_some() && (self.entry.stage != Stage::Up || now() >= self.entry.expires)
+        self.record.is_some()
+            && (self.entry.stage != DeploymentStage::Up || now() >= self.entry.expires)
     }
 }
 
@@ -144,9 +145,10 @@ impl Record {
                 .ok_or_else(|| io::Error::other("another kvdyno has this tag"))?;
             write_durably(&folder, COPY, text.as_bytes())?;
             let begun = now();
-            let (stage, expires) = (Stage::Create, begun + lives.as_secs());
+            let (stage, expires) = (DeploymentStage::Create, begun + lives.as_secs());
             let (machines, tuned) = (Vec::new(), false);
-            let entry = Entry { tag, file, stage, begun, expires, variables, machines, tuned };
+            let entry =
+                RecordEntry { tag, file, stage, begun, expires, variables, machines, tuned };
             let record = Record { entry, folder, _owner: owner };
             record.write()?;
             // Also the names of the folders above must be there after a loss of power.
@@ -187,7 +189,7 @@ impl Record {
     ///
     /// # Errors
     /// [`Failure`] if it cannot be written.
-    pub fn note(&mut self, change: impl FnOnce(&mut Entry)) -> Result<(), Failure> {
+    pub fn note(&mut self, change: impl FnOnce(&mut RecordEntry)) -> Result<(), Failure> {
         change(&mut self.entry);
         self.write().map_err(|error| {
             let folder = self.folder.display();
@@ -233,7 +235,7 @@ pub fn of_file(file: &Path) -> Vec<FoundRecord> {
 }
 
 fn found(folder: &Path) -> Option<FoundRecord> {
-    let read = || serde_json::from_slice::<Entry>(&fs::read(folder.join(RECORD)).ok()?).ok();
+    let read = || serde_json::from_slice::<RecordEntry>(&fs::read(folder.join(RECORD)).ok()?).ok();
     read()?;
     let owner = Lock::attempt(&folder.join(OWNER)).ok()?;
     // Again, under the lock: its owner may have changed it, or have ended.

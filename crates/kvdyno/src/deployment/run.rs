@@ -10,7 +10,7 @@ use super::course::with_ending;
 use super::environment::moment;
 use super::file::{Keep, LifeFile};
 use super::machines::MachineKind;
-use super::record::{Record, Stage};
+use super::record::{DeploymentStage, Record};
 use super::setting_up::bring_up;
 use super::undoing::undo;
 use crate::args::RunArguments;
@@ -72,7 +72,7 @@ fn around(path: &Path, mut arguments: RunArguments) -> Result<Exit, Failure> {
         Ok(nodes) => nodes,
         Err(failure) => return Err(with_ending(&failure, undo(record, Some(&logs)))),
     };
-    let noted = record.note(|entry| entry.stage = Stage::Run);
+    let noted = record.note(|entry| entry.stage = DeploymentStage::Run);
     let ended = noted.and_then(|()| run::run(on_nodes(arguments, &file, &record, &nodes)));
     let exit = ended.unwrap_or_else(|failure| {
         failure.print();
@@ -92,7 +92,7 @@ fn finish(file: &LifeFile, mut record: Record, logs: &Path, exit: Exit) -> Resul
         undo(record, Some(logs))?;
         return Ok(exit);
     }
-    record.note(|entry| entry.stage = Stage::Up)?;
+    record.note(|entry| entry.stage = DeploymentStage::Up)?;
     warn_user!(
         "kvdyno: the machines of {} stay, and end at {}: `kvdyno deployment down {}` ends them before",
         record.entry.tag,

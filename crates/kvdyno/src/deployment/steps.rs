@@ -35,7 +35,7 @@ const LINE_SHOWN: usize = 300;
 /// Command line of a step.
 #[derive(Clone, Debug)]
 pub struct StepLine {
-    /// Machine that it is for; `None` for the deployment as a whole.
+    /// DeployedMachine that it is for; `None` for the deployment as a whole.
     pub machine: Option<String>,
     /// The line, for `sh -c`.
     pub line: String,
@@ -51,7 +51,7 @@ pub enum StepError {
     Failed {
         /// Name of the step.
         step: String,
-        /// Machine, after " on ", if it was for one.
+        /// DeployedMachine, after " on ", if it was for one.
         place: String,
         /// Description of how it failed.
         why: String,

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use super::course::{failure, of_machine};
 use super::file::LifeFile;
-use super::machines::{Machine, MachineKind};
+use super::machines::{DeployedMachine, MachineKind};
 use super::record::Record;
 use super::steps::{StepLine, Steps};
 use super::tune;
 use crate::exit::Failure;
+
+/// Last line of a machine whose settings could not be put back.
+const NOT_DONE: &str = "not-put-back";
 
 /// Changes the settings of all machines. Returns what to disclose of it.
 ///
@@ -48,18 +51,28 @@ pub fn put_all_back(file: &LifeFile, record: &Record, steps: &mut Steps<'_>) {
         if file.tune.of(kind).is_none() {
             continue;
         }
-        for machine in of_kind(record, kind) {
-            let script = ("put-back", tune::put_back());
-            let lines = scripts(file, record, &[machine], (script.0, &script.1));
-            let done = lines.and_then(|lines| steps.run("put back", &lines).map_err(failure));
-            if let Err(error) = done {
-                warn_user!("kvdyno: settings of the kernel are not put back: {error}");
+        let machines = of_kind(record, kind);
+        let done = scripts(file, record, &machines, ("put-back", &tune::put_back()));
+        let done = done.and_then(|mut lines| {
+            // A line that fails would stop those of other machines.
+            lines.iter_mut().for_each(|line| line.line.push_str(&format!(" || echo {NOT_DONE}")));
+            steps.run("put-back", &lines).map_err(failure)
+        });
+        let told = |name: &str, why: &str| {
+            warn_user!("kvdyno: {name}: settings of the kernel are not put back{why}");
+        };
+        match done {
+            Ok(done) => {
+                let each = machines.iter().zip(done);
+                let failed = each.filter(|(_, done)| done.out.trim_end().ends_with(NOT_DONE));
+                failed.for_each(|(machine, _)| told(&machine.name, ""));
             }
+            Err(error) => told(kind.word(), &format!(": {error}")),
         }
     }
 }
 
-fn of_kind(record: &Record, kind: MachineKind) -> Vec<Machine> {
+fn of_kind(record: &Record, kind: MachineKind) -> Vec<DeployedMachine> {
     record.entry.machines.iter().filter(|machine| machine.kind == kind).cloned().collect()
 }
 
@@ -67,7 +80,7 @@ fn of_kind(record: &Record, kind: MachineKind) -> Vec<Machine> {
 fn scripts(
     file: &LifeFile,
     record: &Record,
-    machines: &[Machine],
+    machines: &[DeployedMachine],
     (name, script): (&str, &str),
 ) -> Result<Vec<StepLine>, Failure> {
     let path = record.folder().join(format!("{name}.sh"));

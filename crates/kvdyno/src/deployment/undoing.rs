@@ -8,7 +8,7 @@ use kvdyno_core::load::Interrupt;
 
 use super::course::{failure, of_deployment};
 use super::file::{LifeFile, StepLines};
-use super::record::{Record, Stage};
+use super::record::{DeploymentStage, Record};
 use super::steps::Steps;
 use super::tuning::put_all_back;
 use crate::exit::Failure;
@@ -33,7 +33,7 @@ pub fn undo(mut record: Record, logs: Option<&Path>) -> Result<(), Failure> {
     let own = record.folder().join("logs");
     let logs = logs.unwrap_or(&own);
     std::fs::create_dir_all(logs).map_err(Failure::internal)?;
-    record.note(|entry| entry.stage = Stage::Destroy)?;
+    record.note(|entry| entry.stage = DeploymentStage::Destroy)?;
     let file = file_of(&record)?;
     // Another one: an interrupt that ended the work before ends nothing of this.
     let interrupt = signals::watch().map_err(Failure::internal)?;
@@ -66,7 +66,7 @@ fn destroy(
     let mut steps = Steps::new(interrupt, logs, file.step_within);
     put_all_back(file, record, &mut steps);
     let lines = of_deployment(file, record, &file.destroy);
-    let destroyed = steps.run(Stage::Destroy.word(), &lines).map_err(failure);
+    let destroyed = steps.run(DeploymentStage::Destroy.word(), &lines).map_err(failure);
     let Some(sweep) = &file.sweep else { return destroyed.map(drop) };
     if let Err(error) = destroyed {
         if interrupt.is_raised() {

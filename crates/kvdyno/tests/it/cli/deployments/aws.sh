@@ -1,10 +1,11 @@
 # AWS on loopback: moto serves its API, and the real `aws` asks it. Machines are only names, so ssh does nothing.
 set -u
 "$PYTHON/moto_server" -H 127.0.0.1 -p "$PORT" > moto.log 2>&1 & moto=$!
-trap 'kill $moto' EXIT
+trap 'kill $moto $(cat waiting)' EXIT
 mkdir bin
-printf '#!/bin/sh\nexit 0\n' > bin/ssh
-# It stands still once it has asked for the clients, and its first whole listing lags.
+# The first command on a machine stands still.
+printf '#!/bin/sh\ncd "%s"; echo $$ >> waiting; touch paused; exec sleep 600\n' "$PWD" > bin/ssh
+# The first whole listing lags.
 cat > bin/aws <<CLIENT
 #!/bin/sh
 case "\$*" in
@@ -14,8 +15,7 @@ if [ "\${STEP:-}" = list ] && [ ! -e "$PWD/lagged" ]; then
   case "\$*" in *describe-security-groups*) touch "$PWD/lagged";; esac
   exit 0
 fi
-"$PYTHON/aws" "\$@" || exit
-case "\$*" in *"-load "*) [ -z "\${PAUSE:-}" ] || { touch "$PWD/paused"; sleep 600; };; esac
+exec "$PYTHON/aws" "\$@"
 CLIENT
 chmod +x bin/aws bin/ssh
 export PATH=$PWD/bin:$PATH KVDYNO_STATE=$PWD/state
@@ -29,13 +29,11 @@ up() {
 ids() { "$PYTHON/aws" ec2 --region us-east-1 "$1" --filters "$2" Name=tag-key,Values=kvdyno --query "$3" --output text; }
 running=Name=instance-state-name,Values=pending,running,stopping,stopped
 
-PAUSE=yes
-export PAUSE
 (up) & job=$!
 until_it test -e paused
 kill -9 $job
 wait $job
-PAUSE=
+cp state/deployments/*/record.json record
 ids describe-instances $running 'Reservations[].Instances[].[InstanceId]' > made
 kvdyno run quick --store map: --dry-run > /dev/null 2> notice
 kvdyno deployment sweep 2> swept || exit 1
@@ -45,4 +43,3 @@ kvdyno deployment sweep 2> swept || exit 1
   ids describe-network-interfaces Name=tag-key,Values=kvdyno 'NetworkInterfaces[].[NetworkInterfaceId]'
   ids describe-security-groups Name=tag-key,Values=kvdyno 'SecurityGroups[].[GroupId]'
 } > left
-(up) > up || exit 1

@@ -42,9 +42,13 @@ for number in 1 2 3 4 5; do until_it user 10.9.2.1$number true; done
 
 # Whatever is left on a machine, by another way than the file's own.
 left() {
+  local asked=
   for number in 1 2 3 4 5; do
-    user 10.9.2.1$number 'ls /var/tmp; grep -x 2048 /proc/sys/net/core/somaxconn; pgrep -l "redis-server|kvdyno|sleep"' | sed "s/^/m$number: /"
+    user 10.9.2.1$number 'ls /var/tmp; grep -x 2048 /proc/sys/net/core/somaxconn; pgrep -l "redis-server|kvdyno|sleep"' |
+      sed "s/^/m$number: /" &
+    asked="$asked $!"
   done
+  wait $asked
 }
 start() {
   exec kvdyno run "$@" --deployment deployment.toml --var CONSOLE=10.9.2.1 --var SECONDS_APART=300ms \
@@ -60,7 +64,7 @@ ls state/deployments > records
 killed_at() {
   rm -f paused
   export PAUSE_AT=$2
-  (start $LONG --out "killed-$1") & job=$!
+  (start ${3:-$LONG} --out "killed-$1") & job=$!
   if [ -n "$2" ]; then until_it test -e paused; else under_load "killed-$1"; fi
   kill -9 $job
   wait $job
@@ -73,24 +77,9 @@ killed_at() {
 }
 killed_at ready "ready "
 killed_at prepare "mkdir -p"
-killed_at start redis-server
-killed_at agent "kvdyno --version"
+killed_at start "redis-server --bind"
 killed_at run ""
 (start counted.toml --out keeps --var PROGRAM=no-such-file)
 code failed
 left > left-failed
-killed_at_destroy() {
-  rm -f paused
-  export PAUSE_AT="sweep "
-  (start counted.toml --out killed-destroy) & job=$!
-  until_it test -e paused
-  kill -9 $job
-  wait $job
-  export PAUSE_AT=
-  kvdyno run quick --store map: --dry-run > /dev/null 2> notice-destroy
-  kvdyno deployment sweep 2> swept-destroy
-  code swept-destroy
-  left > left-destroy
-  kvdyno deployment sweep > again-destroy
-}
-killed_at_destroy
+killed_at destroy "sweep " counted.toml
