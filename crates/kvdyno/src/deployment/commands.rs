@@ -219,7 +219,7 @@ fn owned(path: &Path) -> Result<Vec<Record>, Failure> {
     let each = record::of_file(path).into_iter().map(|found| {
         found.record.ok_or_else(|| {
             Failure::usage(format!(
-                "another kvdyno works on {} of {} now; wait for its end, or stop it by Ctrl-C",
+                "another kvdyno works on {} of {} now; try again once that has ended, or stop it by Ctrl-C",
                 found.entry.tag,
                 path.display()
             ))

@@ -222,7 +222,7 @@ pub fn disclosed(machine: &str, printed: &str) -> BTreeMap<String, String> {
 
 /// Returns the mask of processors as the kernel reads it: words of 32 bits in hexadecimal digits, the highest first.
 fn mask(list: &str) -> Result<String, TuneError> {
-    let mut words = vec![0_u32; MOST_PROCESSORS / 32];
+    let mut words = [0_u32; MOST_PROCESSORS / 32];
     for processor in mask_bits(list)? {
         words[processor / 32] |= 1 << (processor % 32);
     }

@@ -113,7 +113,9 @@ fn until_two_are_empty(
         }
         pause(AFTER_FINDING.min(file.listings_apart), interrupt)?;
     }
-    Err(Failure::unavailable(format!("the sweep still finds something after {MOST_ROUNDS} rounds")))
+    Err(Failure::unavailable(format!(
+        "the sweep still finds something after {MOST_ROUNDS} rounds; see what its log says"
+    )))
 }
 
 fn pause(time: Duration, interrupt: &Interrupt) -> Result<(), Failure> {
