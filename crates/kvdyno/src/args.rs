@@ -1,5 +1,6 @@
 //! The command line. What is typed here is stored in the result.
 
+mod deployment;
 mod results;
 
 use std::path::PathBuf;
@@ -18,6 +19,9 @@ use crate::listen_address;
 use crate::quantity::{curve, duration, hinted};
 use crate::testbed::TestbedArguments;
 
+pub use deployment::{
+    DeploymentArguments, DeploymentCommand, DeploymentFileArguments, DeploymentOptions,
+};
 pub use results::{
     BoardArguments, CompareArguments, ExportArguments, ExportFormat, ExportTable, ReportArguments,
     ViewArguments,
@@ -81,6 +85,8 @@ pub enum Command {
     Winnow(WinnowArguments),
     /// Start and end throwaway deployments of real servers.
     Testbed(TestbedArguments),
+    /// Create, prepare and destroy machines by the command lines of a deployment file (docs/DEPLOYMENTS.md).
+    Deployment(DeploymentArguments),
     /// Carry a part of the load of a `kvdyno run --agents`, its conductor (docs/FLEET.md).
     Agent(AgentArguments),
     /// Speak as so many agents do, and carry no load.
@@ -91,6 +97,22 @@ pub enum Command {
     Completions(CompletionsArguments),
     /// Write manual pages: `kvdyno man /usr/local/share/man/man1`.
     Man(ManArguments),
+}
+
+impl Command {
+    /// Returns true for a command before which a user is told of deployments that were left behind.
+    pub fn may_tell(&self) -> bool {
+        match self {
+            Command::Run(_) | Command::Capacity(_) | Command::Rerun(_) | Command::Winnow(_) => true,
+            Command::Deployment(arguments) => !matches!(
+                arguments.command,
+                DeploymentCommand::Sweep { .. }
+                    | DeploymentCommand::Down { .. }
+                    | DeploymentCommand::Status { .. }
+            ),
+            _ => false,
+        }
+    }
 }
 
 /// `kvdyno agent`.
@@ -105,6 +127,9 @@ pub struct AgentArguments {
     /// Name of this machine in the table of agents [default: its host name].
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// Serve one run after the other, with the same KVDYNO_TOKEN, until Ctrl-C or SIGTERM.
+    #[arg(long, conflicts_with = "wait")]
+    pub stay: bool,
 }
 
 /// `kvdyno simulated-agents`.
@@ -205,6 +230,9 @@ pub struct MeasureArguments {
     /// several times (`kvdyno testbed kinds` lists them).
     #[arg(long, value_name = "NAME[:NODES][?SETTING=VALUE&…]")]
     pub testbed: Vec<String>,
+    /// Deployment around the run.
+    #[command(flatten)]
+    pub deployment: DeploymentOptions,
     /// Changes to the suite.
     #[command(flatten)]
     pub shape: ShapeArguments,
@@ -307,22 +335,22 @@ pub struct ConductArguments {
     /// processors; N waits for N agents that join at --listen; auto is for Slurm, MPI, Kubernetes or SkyPilot, which
     /// start this same command on every machine (auto:all: the conductor's machine carries load, too); FILE.toml
     /// starts one on each [[load]] machine of a deployment file.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", group = "carriers")]
     pub agents: Option<String>,
     /// Address at which the conductor listens for agents; it prints the line that starts one. A port alone is of this
     /// machine only, a host alone takes a free port.
-    #[arg(long, value_name = listen_address::FORM, value_parser = listen_address::parse, requires = "agents")]
+    #[arg(long, value_name = listen_address::FORM, value_parser = listen_address::parse, requires = "carriers")]
     pub listen: Option<String>,
     /// Time to wait for agents [default: without limit for agents that join by hand, else 10m].
-    #[arg(long, value_name = "TIME", requires = "agents", value_parser = hinted(units::parse_duration))]
+    #[arg(long, value_name = "TIME", requires = "carriers", value_parser = hinted(units::parse_duration))]
     pub wait: Option<Duration>,
     /// Records that agents read [default: own; anywhere with more than 16 agents, and with fewer where connections
     /// have pipelines].
-    #[arg(long, value_name = "WHERE", value_enum, requires = "agents")]
+    #[arg(long, value_name = "WHERE", value_enum, requires = "carriers")]
     pub reads: Option<ReadsFrom>,
     /// Fate of the run when an agent is lost: it ends with the phase, or goes on. If it goes on, that phase is
     /// invalid, and from the next phase on the other agents carry all of the load.
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t, requires = "agents")]
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, requires = "carriers")]
     pub on_agent_lost: OnAgentLost,
     /// Address of rank 0, for --agents auto where the engine does not tell it.
     #[arg(long, value_name = "HOST:PORT", requires = "agents")]
@@ -333,7 +361,7 @@ pub struct ConductArguments {
     /// End with exit code 2 for a suspect measurement, too, not only for an invalid one.
     #[arg(long)]
     pub strict: bool,
-    /// Inject a suite's faults into a deployment that a file describes without asking first.
+    /// Inject a suite's faults into a deployment that a file describes, and create one, without asking first.
     #[arg(long)]
     pub yes: bool,
     /// Compare stores although their durability or consistency differ.

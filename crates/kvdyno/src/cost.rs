@@ -139,12 +139,16 @@ pub fn of_servers(arguments: &PriceArguments) -> Result<Option<CostResult>, Fail
 }
 
 fn prices(arguments: &PriceArguments) -> Result<Prices, Failure> {
-    match &arguments.prices {
-        Some(file) => prices_of(file),
-        None => Prices::parse(EXAMPLE, EXAMPLE_PRICES).map_err(Failure::suite),
-    }
+    read_prices(arguments.prices.as_deref())
 }
 
-fn prices_of(file: &str) -> Result<Prices, Failure> {
-    Prices::load(file).map_err(Failure::suite)
+/// Returns the prices of a file; without one, those that come with kvdyno.
+///
+/// # Errors
+/// [`Failure`] if the file cannot be read.
+pub fn read_prices(file: Option<&str>) -> Result<Prices, Failure> {
+    match file {
+        Some(file) => Prices::load(file).map_err(Failure::suite),
+        None => Prices::parse(EXAMPLE, EXAMPLE_PRICES).map_err(Failure::suite),
+    }
 }

@@ -221,6 +221,11 @@ impl Failure {
         Failure::new(Exit::Interrupted, "interrupted before anything was measured")
     }
 
+    /// Makes the failure of other work that the user stopped.
+    pub fn stopped(line: impl fmt::Display) -> Self {
+        Failure::new(Exit::Interrupted, line)
+    }
+
     /// Makes the failure of a load of the store of `url`, before it or while it ran.
     pub fn of_load(url: &str, error: &LoadError) -> Self {
         let url = url.trim_end_matches(':');

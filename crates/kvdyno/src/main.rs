@@ -11,6 +11,7 @@ mod check;
 mod compare;
 mod console;
 mod cost;
+mod deployment;
 mod device;
 mod dry_run;
 mod existing;
@@ -66,6 +67,9 @@ fn main() -> ExitCode {
     };
     // Where it cannot be raised, connections that are one too many say so.
     let _ = measure::raise_open_files();
+    if arguments.command.may_tell() {
+        deployment::tell_of_the_forgotten();
+    }
     let ended = carry_out(arguments.command);
     let exit = ended.unwrap_or_else(|failure| {
         failure.print();
@@ -119,8 +123,8 @@ fn one_line(message: &str, hint: &str) -> String {
 
 fn carry_out(command: Command) -> Result<Exit, Failure> {
     match command {
-        Command::Run(arguments) => run::run(&arguments),
-        Command::Capacity(arguments) => run::capacity(*arguments),
+        Command::Run(arguments) => deployment::run(*arguments),
+        Command::Capacity(arguments) => deployment::run(run::capacity_run(*arguments)),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Report(arguments) => results::report(&arguments),
         Command::View(arguments) => console::view(&arguments),
@@ -136,6 +140,8 @@ fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Check(arguments) => check::check(&arguments),
         Command::Winnow(arguments) => winnow::winnow(&arguments),
         Command::Testbed(arguments) => testbed::testbed(&arguments),
+        Command::Deployment(arguments) => deployment::deployment(&arguments),
+        Command::Agent(arguments) if arguments.stay => fleet::stay(&arguments),
         Command::Agent(arguments) => fleet::agent(&arguments),
         #[cfg(feature = "simulated-agents")]
         Command::SimulatedAgents(arguments) => {

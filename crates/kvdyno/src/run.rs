@@ -41,11 +41,12 @@ use crate::trials;
 /// Records loaded with one request, if every store takes batches.
 const LOAD_BATCH: u32 = 100;
 
-/// Runs `kvdyno run`.
+/// Runs `kvdyno run` on stores or testbeds that it names.
 ///
 /// # Errors
 /// [`Failure`] if nothing could be measured.
-pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
+pub fn run(arguments: RunArguments) -> Result<Exit, Failure> {
+    let arguments = &arguments;
     let execution = &arguments.measure.execution;
     let config =
         RunConfig { dry_run: execution.output.dry_run, ..RunConfig::of(&execution.conduct) };
@@ -56,15 +57,20 @@ pub fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     carry_out(&plan, targets, (&config, &execution.output), command_line())
 }
 
-/// Runs `kvdyno capacity`: a run of the suite of that name.
+/// Finds what is wrong with a run from its arguments alone: nothing is opened.
 ///
 /// # Errors
-/// Those of [`run`].
-pub fn capacity(measure: MeasureArguments) -> Result<Exit, Failure> {
-    run(&capacity_run(measure))
+/// [`Failure`] that the run itself would end with.
+pub fn refuse_early(arguments: &RunArguments) -> Result<(), Failure> {
+    let config = RunConfig::of(&arguments.measure.execution.conduct);
+    let config = RunConfig { dry_run: true, ..config };
+    cost::of_servers(&config.price)?;
+    let (plan, targets) = planned(arguments)?;
+    Ready::of(&plan, targets, &config).map(drop)
 }
 
-fn capacity_run(measure: MeasureArguments) -> RunArguments {
+/// Returns `kvdyno capacity` as the run of the suite of that name.
+pub fn capacity_run(measure: MeasureArguments) -> RunArguments {
     RunArguments { suite: Some(CAPACITY.to_owned()), measure }
 }
 

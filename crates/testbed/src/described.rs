@@ -93,7 +93,7 @@ impl Described {
         let folder = folder::make(DESCRIBED)
             .map_err(TestbedError::system("make", "the testbed's folder"))?;
         let nodes = vec![State::Untouched; file.nodes.len()];
-        let (path, steps) = (path.to_owned(), Vec::new());
+        let (path, steps) = (path.to_owned(), file.steps.clone());
         let (to_undo, ready_after) = (Vec::new(), begin.elapsed());
         let mut made = Described { file, path, nodes, to_undo, folder, steps, ready_after };
         for (what, command) in [("create", Commands::CREATE), ("start", Commands::START)] {
@@ -205,7 +205,7 @@ impl Described {
         let node = &self.file.nodes[index];
         let failed = self.failed(index, name);
         let words = std::fs::File::create(self.words(index)).map_err(&failed)?;
-        let mut command = shell(node, self.folder.path(), line);
+        let mut command = self.shell(node, line);
         command.envs(more.iter().map(|(name, value)| (name, value)));
         command.stdout(words.try_clone().map_err(&failed)?).stderr(words);
         command.spawn().map_err(&failed)
@@ -371,19 +371,21 @@ impl Described {
     fn role(&self, index: usize) -> Option<Role> {
         let node = &self.file.nodes[index];
         let Some(line) = self.command(index, Commands::ROLE) else { return node.role };
-        let mut command = shell(node, self.folder.path(), &line);
+        let mut command = self.shell(node, &line);
         file::role(process::run_command(&mut command).ok()?.trim())
     }
-}
 
-/// Returns `sh -c line` with what a command line may want to know.
-fn shell(node: &NodeEntry, folder: &Path, line: &str) -> Command {
-    let (host, port) = host(node);
-    let mut command = Command::new("sh");
-    command.args(["-c", line]).stdin(std::process::Stdio::null());
-    command.env("NODE", &node.name).env("ADDRESS", &node.address);
-    command.env("HOST", host).env("PORT", port).env("FOLDER", folder);
-    command
+    /// Returns `sh -c line` with what a command line may want to know.
+    fn shell(&self, node: &NodeEntry, line: &str) -> Command {
+        let (host, port) = host(node);
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).stdin(std::process::Stdio::null());
+        command.envs(&self.file.variables);
+        command.env("NODE", &node.name).env("ADDRESS", &node.address);
+        command.env("HOST", host).env("PORT", port).env("FOLDER", self.folder.path());
+        command.env("OUTER", node.outer.as_deref().unwrap_or(host));
+        command
+    }
 }
 
 /// Returns host and port of a node.

@@ -39,7 +39,7 @@ enum Task {
 /// # Errors
 /// [`Failure`] if the conductor at this address does not come, refuses this agent, or is lost.
 pub fn agent(arguments: &AgentArguments) -> Result<Exit, Failure> {
-    let AgentArguments { conductor, wait, name } = arguments;
+    let AgentArguments { conductor, wait, name, stay: _ } = arguments;
     be_agent(conductor, *wait, name.clone(), Arc::default())
 }
 

@@ -31,7 +31,7 @@ pub fn start(
         let mut command = Command::new("sh");
         command
             .args(["-c", line])
-            .env("LOAD", &machine.name)
+            .envs(machine.environment())
             .env("KVDYNO_CONDUCTOR", &conductor)
             .env(TOKEN_VARIABLE, token.text())
             // Ctrl-C is the conductor's to hear.

@@ -29,6 +29,7 @@ mod share;
 mod shares;
 #[cfg(feature = "simulated-agents")]
 mod simulated;
+mod staying;
 mod taking_over;
 mod timing;
 mod token;
@@ -48,6 +49,7 @@ pub use options::{
 pub use reads::{ReadsFrom, longest_pipeline};
 #[cfg(feature = "simulated-agents")]
 pub use simulated::simulated_agents;
+pub use staying::stay;
 
 /// Time that processes started by an engine wait for each other: machines come one by one, images are fetched.
 const PATIENCE: Duration = Duration::from_secs(600);

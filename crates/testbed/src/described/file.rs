@@ -10,9 +10,16 @@ use serde::Deserialize;
 
 use crate::error::TestbedError;
 use crate::role::Role;
+use crate::site::Step;
 
 /// Time that a node has to serve, unless the file says otherwise.
 const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// Keys of a file whose machines are created first (docs/DEPLOYMENTS.md).
+const LIFE: [&str; 12] = [
+    "create", "ready", "prepare", "destroy", "list", "sweep", "extend", "expires", "keep",
+    "listen", "bill", "port",
+];
 
 /// A deployment as its file describes it.
 #[derive(Debug)]
@@ -22,8 +29,11 @@ pub struct DeploymentFile {
     pub ready_within: Duration,
     pub configuration: BTreeMap<String, String>,
     pub commands: Commands,
+    pub variables: BTreeMap<String, String>,
     pub nodes: Vec<NodeEntry>,
     pub loads: Vec<LoadMachine>,
+    /// Steps that were done before, with their times: those of a deployment that was created.
+    pub steps: Vec<Step>,
 }
 
 /// A machine that carries load, as a `[[load]]` of the file describes it.
@@ -36,6 +46,26 @@ pub struct LoadMachine {
     pub start: String,
     /// Command line that ends what is left of it, if anything can be.
     pub end: Option<String>,
+    /// Address by which this machine reaches it, if the file says so.
+    pub outer: Option<String>,
+    /// Address by which the other machines reach it, if the file says so.
+    pub inner: Option<String>,
+    /// Variables of the file, which its command lines find in their environment.
+    #[serde(skip)]
+    pub variables: BTreeMap<String, String>,
+}
+
+impl LoadMachine {
+    /// Returns what its command lines find in their environment.
+    pub fn environment(&self) -> impl Iterator<Item = (&str, &str)> {
+        let own = [
+            ("LOAD", Some(self.name.as_str())),
+            ("OUTER", self.outer.as_deref()),
+            ("INNER", self.inner.as_deref()),
+        ];
+        let of_file = self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        of_file.chain(own.into_iter().filter_map(|(name, value)| Some((name, value?))))
+    }
 }
 
 /// One node.
@@ -43,6 +73,8 @@ pub struct LoadMachine {
 pub struct NodeEntry {
     pub name: String,
     pub address: String,
+    /// Address by which this machine reaches it, where that is another one.
+    pub outer: Option<String>,
     pub role: Option<Role>,
     /// True for a node that waits to be added: until then nothing is run on it.
     pub spare: bool,
@@ -90,9 +122,21 @@ struct Written {
     #[serde(default)]
     commands: Commands,
     #[serde(default)]
+    variables: BTreeMap<String, String>,
+    #[serde(default)]
     node: Vec<WrittenNode>,
     #[serde(default)]
     load: Vec<LoadMachine>,
+    #[serde(default)]
+    step: Vec<WrittenStep>,
+}
+
+/// Step that was done before, as the file has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenStep {
+    name: String,
+    took: String,
 }
 
 /// File of load machines alone, as it is written.
@@ -108,6 +152,7 @@ struct WrittenLoads {
 struct WrittenNode {
     name: String,
     address: String,
+    outer: Option<String>,
     role: Option<String>,
     #[serde(default)]
     spare: bool,
@@ -165,9 +210,27 @@ impl DeploymentFile {
             let advice = "add one: [[node]] with name and address".to_owned();
             return Err(("it has no node".to_owned(), advice));
         }
-        let Written { url, version, configuration, commands, load: loads, .. } = written;
-        check_loads(&loads)?;
-        Ok(DeploymentFile { url, version, ready_within, configuration, commands, nodes, loads })
+        let steps = written.step.iter().map(|step| {
+            let took = units::parse_duration(&step.took)
+                .map_err(|error| (format!("{}: {error}", step.name), error.hint()))?;
+            Ok(Step { name: step.name.clone(), took })
+        });
+        let steps = steps.collect::<Result<Vec<Step>, (String, String)>>()?;
+        let Written { url, version, configuration, commands, variables, load, .. } = written;
+        check_loads(&load)?;
+        let of_file = |machine| LoadMachine { variables: variables.clone(), ..machine };
+        let loads = load.into_iter().map(of_file).collect();
+        Ok(DeploymentFile {
+            url,
+            version,
+            ready_within,
+            configuration,
+            commands,
+            variables,
+            nodes,
+            loads,
+            steps,
+        })
     }
 }
 
@@ -189,7 +252,12 @@ fn read<T>(
 fn at_line(text: &str, error: &toml::de::Error) -> (String, String) {
     let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
     let problem = error.message().replace('\n', " ");
-    (format!("line {line}: {problem}"), "see the example in docs/TESTBEDS.md".to_owned())
+    let of_a_life = LIFE.iter().any(|key| problem.contains(&format!("unknown field `{key}`")));
+    let advice = match of_a_life {
+        true => "machines that are created go with `kvdyno run SUITE --deployment FILE`",
+        false => "see the example in docs/TESTBEDS.md",
+    };
+    (format!("line {line}: {problem}"), advice.to_owned())
 }
 
 fn check_loads(loads: &[LoadMachine]) -> Result<(), (String, String)> {
@@ -203,7 +271,7 @@ fn check_loads(loads: &[LoadMachine]) -> Result<(), (String, String)> {
 }
 
 fn entry(node: WrittenNode) -> Result<NodeEntry, (String, String)> {
-    let WrittenNode { name, address, role, spare, commands } = node;
+    let WrittenNode { name, address, outer, role, spare, commands } = node;
     let role = match role.as_deref() {
         None => None,
         Some(word) => Some(role_of(word).ok_or_else(|| {
@@ -215,7 +283,7 @@ fn entry(node: WrittenNode) -> Result<NodeEntry, (String, String)> {
         let advice = "write it like `10.0.0.1:6379`".to_owned();
         return Err((format!("{name}: address `{address}` has no port"), advice));
     }
-    Ok(NodeEntry { name, address, role, spare, commands })
+    Ok(NodeEntry { name, address, outer, role, spare, commands })
 }
 
 fn check_commands(commands: &Commands) -> Result<(), (String, String)> {
@@ -277,13 +345,28 @@ mod tests {
     fn load_machines_stand_beside_nodes() {
         let load = "[[load]]\nname = \"l\"\nstart = \"ssh l kvdyno agent\"\n";
         let file = DeploymentFile::parse(&format!("{WHOLE}{load}end = \"x\"\n")).unwrap();
-        let LoadMachine { name, start, end } = &file.loads[0];
+        let LoadMachine { name, start, end, .. } = &file.loads[0];
         assert_eq!((name.as_str(), start.as_str()), ("l", "ssh l kvdyno agent"));
         assert_eq!((file.loads.len(), end.as_deref()), (1, Some("x")));
         assert!(
             refusal(&format!("{WHOLE}{load}{load}")).contains("two load machines are called l")
         );
         assert!(refusal(&format!("{WHOLE}{load}stop = \"x\"\n")).contains("unknown field `stop`"));
+    }
+
+    #[test]
+    fn a_deployment_that_was_created_has_variables_outer_addresses_and_steps() {
+        let more = "[variables]\nREGION = \"r\"\n[[step]]\nname = \"create\"\ntook = \"1500ms\"\n\
+            [[load]]\nname = \"l\"\nstart = \"x\"\nouter = \"o\"\n";
+        let text =
+            WHOLE.replace("address = \"[::1]:2\"", "address = \"[::1]:2\"\nouter = \"b.org\"");
+        let file = DeploymentFile::parse(&format!("{text}{more}")).unwrap();
+        assert_eq!(file.nodes[1].outer.as_deref(), Some("b.org"));
+        assert_eq!(file.variables["REGION"], "r");
+        assert_eq!(file.steps[0].took, Duration::from_millis(1500));
+        let environment: Vec<_> = file.loads[0].environment().collect();
+        assert_eq!(environment, [("REGION", "r"), ("LOAD", "l"), ("OUTER", "o")]);
+        assert!(refusal(&format!("sweep = \"x\"\n{WHOLE}")).contains("--deployment FILE"));
     }
 
     #[test]

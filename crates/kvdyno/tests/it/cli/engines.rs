@@ -156,17 +156,20 @@ fn four_agents_on_machines_of_their_own_carry_a_redis_cluster() {
     assert!(bytes.len() == 4 && bytes.iter().all(|bytes| *bytes > 100_000), "{received}");
 }
 
-/// Returns a virtual environment with a package of the Python Package Index, made once.
-fn with_python(package: &str) -> PathBuf {
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{package}-venv"));
+/// Returns a virtual environment with packages of the Python Package Index, with blanks between them, made once.
+pub fn with_python(packages: &str) -> PathBuf {
+    let name = format!("{}-venv", packages.replace(' ', "+"));
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let ready = place.join("ready");
     if !ready.exists() {
         let done = |command: &mut Command| command.status().is_ok_and(|status| status.success());
         let made = done(Command::new("python3").args(["-m", "venv"]).arg(&place));
         assert!(made, "python3 cannot make a virtual environment: apt-get install python3-venv");
-        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package];
-        assert!(done(Command::new(place.join("bin/python")).args(pip)), "no {package} by pip");
-        std::fs::write(ready, package).expect("the environment can be written");
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        let mut install = Command::new(place.join("bin/python"));
+        install.args(pip).args(packages.split(' '));
+        assert!(done(&mut install), "no {packages} by pip");
+        std::fs::write(ready, packages).expect("the environment can be written");
     }
     place
 }

@@ -5,11 +5,14 @@ mod advice;
 mod agents;
 mod agents_dealt;
 mod agents_going_on;
+#[cfg(feature = "server-tests")]
+mod agents_staying;
 mod beginning;
 mod capacity;
 #[cfg(feature = "server-tests")]
 mod clocks;
 mod comparing;
+mod deployments;
 mod documented;
 mod elsewhere;
 #[cfg(feature = "server-tests")]

@@ -47,6 +47,39 @@ pub const FILES: &[(&str, &str)] = &[
         "name = \"w\"\nrecords = 200\noperations = [\"get\"]\nsurvives-killed-node = true\n",
     ),
     ("winnow.toml", "name = \"w\"\nrecords = 200\noperations = [\"get\"]\n"),
+    (
+        "life.toml",
+        "url = \"redis://$NODES\"\ncreate = 'eval \"$CREATE\"'\ndestroy = 'eval \"$DESTROY\"'\n[agent]\nstart = 'true'\n[variables]\nCREATE = 'true'\nDESTROY = 'true'\n",
+    ),
+    (
+        "unswept.toml",
+        "url = \"redis://$NODES\"\ncreate = 'false'\nsweep = 'echo one'\nlistings_apart = '10ms'\n",
+    ),
+    (
+        "priced.toml",
+        "url = \"redis://$NODES\"\ncreate = 'true'\nsweep = 'true'\n[bill.machines]\nbig = 1\n",
+    ),
+    (
+        "tune-device.toml",
+        "url = \"a\"\nshell = \"sh\"\n[[node]]\nname = \"a\"\ninner = \"a\"\n[tune.node]\nsteering_cpus = \"0\"\n",
+    ),
+    (
+        "tune-list.toml",
+        "url = \"a\"\nshell = \"sh\"\n[[node]]\nname = \"a\"\ninner = \"a\"\n[tune.node]\ndevice = \"e\"\nsteering_cpus = \"x\"\n",
+    ),
+    (
+        "tune-signs.toml",
+        "url = \"a\"\nshell = \"sh\"\n[[node]]\nname = \"a\"\ninner = \"a\"\n[tune.node]\ngovernor = \"$(x)\"\n",
+    ),
+    (
+        "tune-shell.toml",
+        "url = \"a\"\n[[node]]\nname = \"a\"\ninner = \"a\"\n[tune.node]\nswappiness = 1\n",
+    ),
+    ("one.json", "{\"nodes\": [\"a\"]}"),
+    ("nameless.json", "{\"nodes\": [{\"name\": \"a\"}]}"),
+    ("low.toml", "url = \"a\"\n[variables]\nlow = 1\n"),
+    ("taken.toml", "url = \"a\"\n[variables]\nTAG = 1\n"),
+    ("secret.toml", "url = \"a\"\n[variables]\nAPI_TOKEN = 1\n"),
     ("redis-server", "#!/bin/sh\necho no such luck; exit 3\n"),
     (
         "other.toml",
@@ -245,6 +278,69 @@ pub const LINES: &[(i32, &str)] = &[
     (64, "kvdyno testbed up sim --detach >/dev/null 2>&1; kvdyno testbed fault pause 1"),
     (64, "kvdyno testbed down"),
     (64, "kvdyno testbed fault pause 1 --testbed nowhere"),
+    (64, "kvdyno deployment plan nowhere.toml"),
+    (64, "kvdyno deployment plan syntax.toml"),
+    (64, "kvdyno deployment plan low.toml"),
+    (64, "kvdyno deployment plan taken.toml"),
+    (64, "kvdyno deployment plan secret.toml"),
+    (64, "kvdyno deployment plan priced.toml"),
+    (64, "kvdyno deployment plan tune-device.toml"),
+    (64, "kvdyno deployment plan tune-list.toml"),
+    (64, "kvdyno deployment plan tune-signs.toml"),
+    (64, "kvdyno deployment plan tune-shell.toml"),
+    (64, "kvdyno deployment plan life.toml --var CREATE"),
+    (64, "kvdyno deployment plan life.toml --var CREAT=x"),
+    (64, "kvdyno deployment up life.toml"),
+    (
+        64,
+        "script --quiet --return --command 'kvdyno deployment up life.toml' /dev/null </dev/null >said; tr -d '\\r' <said | sed 's/.*N. //' >&2; exit 64",
+    ),
+    (64, "kvdyno run quick --deployment life.toml"),
+    (
+        64,
+        "mkdir -p o; touch o/deployment; kvdyno run quick --deployment life.toml --listen 7000 --yes --out o",
+    ),
+    (64, "env -u HOME -u XDG_STATE_HOME -u KVDYNO_STATE kvdyno deployment up life.toml --yes"),
+    (64, "KVDYNO_STATE=/proc/none kvdyno deployment up life.toml --yes"),
+    (69, "export KVDYNO_STATE=$PWD/state; kvdyno deployment up life.toml --yes"),
+    (
+        69,
+        "export KVDYNO_STATE=$PWD/state; kvdyno deployment up life.toml --yes --var CREATE='echo no'",
+    ),
+    (
+        69,
+        "export KVDYNO_STATE=$PWD/state; kvdyno deployment up life.toml --yes --var CREATE='echo {}'",
+    ),
+    (
+        69,
+        "export KVDYNO_STATE=$PWD/state; kvdyno deployment up life.toml --yes --var CREATE='cat nameless.json'",
+    ),
+    (
+        69,
+        "export KVDYNO_STATE=$PWD/state; kvdyno deployment up life.toml --yes --var CREATE='cat one.json one.json'",
+    ),
+    (
+        69,
+        "export KVDYNO_STATE=$PWD/state; kvdyno deployment up life.toml --yes --var CREATE='mkdir $STATE/nodes.toml; cat one.json'",
+    ),
+    (
+        69,
+        "export KVDYNO_STATE=$PWD/state; kvdyno deployment up life.toml --yes --var CREATE='rm -r $STATE; cat one.json'",
+    ),
+    (69, "KVDYNO_STATE=$PWD/unswept kvdyno deployment up unswept.toml --yes"),
+    (64, "KVDYNO_STATE=$PWD/never kvdyno deployment down life.toml"),
+    (
+        70,
+        "export KVDYNO_STATE=$PWD/gone; kvdyno deployment up life.toml --yes --var CREATE='cat one.json' >/dev/null 2>&1; rm gone/deployments/*/deployment.toml; kvdyno deployment down life.toml",
+    ),
+    (
+        70,
+        "export KVDYNO_STATE=$PWD/kept; kvdyno deployment up life.toml --yes --var CREATE='cat one.json' --var DESTROY='rm $STATE/record.json' >/dev/null 2>&1; kvdyno deployment down life.toml",
+    ),
+    (
+        64,
+        "export KVDYNO_STATE=$PWD/short; kvdyno deployment up life.toml --yes --var CREATE='cat one.json' >/dev/null 2>&1; kvdyno deployment extend life.toml --by 1h",
+    ),
 ];
 
 /// Texts that no line here makes: the test that makes them, or why nothing can, and how they begin.
@@ -252,6 +348,10 @@ pub const ELSEWHERE: &[(&str, &[&str])] = &[
     (
         "Only of a machine without the library, which tests have (the tests of stores/src/rocksdb/library.rs).",
         &["this machine has no librocksdb"],
+    ),
+    (
+        "Of deployments that another kvdyno holds, or whose user has interrupted them (cli/deployments).",
+        &["another kvdyno works on", "interrupted at `{0}`"],
     ),
     (
         "Only of a network namespace whose loopback is down (cli/heartbeats).",
