@@ -39,9 +39,9 @@ pub fn sentence(path: &Path, file: &LifeFile) -> Result<String, Failure> {
     let prices = cost::read_prices(prices_path.as_deref().and_then(Path::to_str))?;
     let items = bill.machines.iter().chain(&bill.other);
     let items: Vec<(&str, u32)> = items.map(|(kind, count)| (kind.as_str(), *count)).collect();
-    let priced = prices
-        .priced(&items)
-        .map_err(|error| Failure::usage(format!("{}: [bill]: {error}", path.display())))?;
+    let priced = prices.priced(&items).map_err(|error| {
+        Failure::usage(format!("{}: [bill]: {error}; see docs/COST.md", path.display()))
+    })?;
     let from = named.unwrap_or(EXAMPLE);
     let hourly = hourly(&prices, &priced);
     Ok(format!("{}, {hourly} an hour ({from}, {}), {shown}", counted(machines), dates(&priced)))

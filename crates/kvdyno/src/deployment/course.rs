@@ -22,7 +22,9 @@ pub fn prepare_machines(
     let printed: Vec<String> = printed.into_iter().map(|done| done.out).collect();
     let made = machines::read(&printed)
         .and_then(|made| unique(file.machines.iter().cloned().chain(made).collect()))
-        .map_err(|error| Failure::unavailable(format!("`create`: {error}")))?;
+        .map_err(|error| {
+            Failure::unavailable(format!("`create`: {error}; see docs/DEPLOYMENTS.md"))
+        })?;
     if made.is_empty() {
         return Err(Failure::unavailable(
             "`create` succeeded and there is no machine; make it print {\"nodes\": […], \"load\": […]}",
