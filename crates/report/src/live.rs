@@ -1,6 +1,7 @@
 //! A run while it lasts, for its live page. The page and its charts are those of the report: the tables come from the
 //! result of the events so far, the charts from the events, and both are drawn by the same code.
 
+mod claim_now;
 mod headline;
 mod manual_control;
 mod now;
@@ -24,7 +25,8 @@ use crate::ranking::store_labels;
 use crate::result::{ClaimResult, FaultResult, ProbeResult, RunResult, Status, Verdict};
 use crate::timeline::DrawnTimeline;
 
-use now::{Activity, ClaimNow, Now};
+use claim_now::ClaimNow;
+use now::{Activity, Now};
 use phase::LivePhase;
 
 /// Page before the run has begun. The browser asks for it again each second.

@@ -212,6 +212,8 @@ fn assert_wall(browser: &mut Browser, site: &str) {
         [0, 1, 2, 3].map(|at| seen[at].as_f64().unwrap_or_default());
     assert!(height <= 1_440.0 && figure >= 150.0 && least >= 30.0, "{seen}");
     assert!((1_300.0..=1_440.0).contains(&foot), "{seen}");
+    let axis = browser.look(&tab, "document.querySelector('#latency .u-over').offsetLeft");
+    assert!(axis.as_f64() > Some(100.0), "the letters of axes are large, too: {axis}");
     picture(browser, &tab, "console-wall.png");
     clean(browser, &tab, site);
     browser.ask(&tab, "Page.navigate", json!({ "url": "about:blank" }));

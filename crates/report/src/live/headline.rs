@@ -5,8 +5,8 @@ use kvdyno_core::measure::latency_histogram;
 use serde::Serialize;
 
 use super::LiveRun;
-use super::now::{ClaimNow, latency};
-use super::phase::LivePhase;
+use super::claim_now::ClaimNow;
+use super::phase::{LivePhase, latency};
 use crate::result::{TrialNumber, add};
 
 /// Figures of the last second, and counts of what went wrong. Latencies are µs.

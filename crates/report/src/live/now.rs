@@ -3,16 +3,16 @@
 use hdrhistogram::{Counter, Histogram};
 use kvdyno_core::ground::numbers::{approximate_count, bytes_text, duration_text};
 use kvdyno_core::load::Progress;
-use kvdyno_core::measure::{KindMeasure, OldRecords, Series, Troubles, least_for};
-use kvdyno_core::verdict::ClaimStatus;
+use kvdyno_core::measure::{KindMeasure, OldRecords, Series, Troubles};
 use serde::Serialize;
 
+use super::claim_now::ClaimNow;
 use super::headline::Headline;
 use super::manual_control::OfferedActions;
-use super::phase::LivePhase;
+use super::phase::{LivePhase, latency};
 use super::{FaultNow, LiveRun};
 use crate::events::Event;
-use crate::result::{ConditionResult, RunResult, Status, TrialNumber};
+use crate::result::{RunResult, Status, TrialNumber};
 use crate::timeline::Use;
 
 /// Most texts of each list that are shown: the latest.
@@ -81,35 +81,6 @@ struct Row {
     latency: Option<[Option<f64>; 5]>,
     /// True if latencies are lower bounds: operations that are due and not started are in none of them.
     at_least: bool,
-}
-
-/// A condition of a claim about the current phase, with its outcome so far.
-#[derive(Clone, Serialize)]
-pub(super) struct ClaimNow {
-    says: String,
-    condition: String,
-    /// Present figure, or why there is none.
-    measured: String,
-    /// True if the condition holds, false if not; `None` while it cannot be told.
-    holds: Option<bool>,
-}
-
-impl ClaimNow {
-    /// Returns true if the condition is about the 99th percentile.
-    pub(super) fn is_about_p99(&self) -> bool {
-        self.condition.starts_with("p99") && !self.condition.starts_with("p99.")
-    }
-
-    pub(super) fn of((says, stands): (String, ConditionResult)) -> ClaimNow {
-        let ConditionResult { condition, standing, measured, why, .. } = stands;
-        let holds = match standing {
-            ClaimStatus::Confirmed => Some(true),
-            ClaimStatus::Refuted => Some(false),
-            ClaimStatus::Inconclusive | ClaimStatus::NothingToShow => None,
-        };
-        let measured = if measured.is_empty() { why } else { measured };
-        ClaimNow { says, condition, measured, holds }
-    }
 }
 
 impl Activity {
@@ -335,13 +306,4 @@ fn add_rows<C: Counter>(
         let name = name.clone();
         rows.push(Row { scope, name, clock, rate, missed, failed, latency, at_least: false });
     }
-}
-
-pub(super) fn latency<C: Counter>(histogram: &Histogram<C>) -> [Option<f64>; 5] {
-    let count = histogram.len();
-    [0.5, 0.9, 0.99, 0.999, 1.0].map(|quantile| match quantile {
-        1.0 => (count > 0).then(|| histogram.max() as f64 / 1e3),
-        quantile if count < least_for(quantile) => None,
-        quantile => Some(histogram.value_at_quantile(quantile) as f64 / 1e3),
-    })
 }

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use hdrhistogram::Histogram;
-use kvdyno_core::measure::{Interval, KindTotal, OldRecords, Series, Troubles, latency_histogram};
+use hdrhistogram::{Counter, Histogram};
+use kvdyno_core::measure::{
+    Interval, KindTotal, OldRecords, Series, Troubles, latency_histogram, least_for,
+};
 use kvdyno_core::workload::PhasePlan;
 
 use super::Change;
@@ -285,6 +287,16 @@ impl LivePhase {
         }
         all
     }
+}
+
+/// Returns median, 90 %, 99 %, 99.9 % and the longest, µs; a percentile is left out if there are too few operations for it.
+pub(super) fn latency<C: Counter>(histogram: &Histogram<C>) -> [Option<f64>; 5] {
+    let count = histogram.len();
+    [0.5, 0.9, 0.99, 0.999, 1.0].map(|quantile| match quantile {
+        1.0 => (count > 0).then(|| histogram.max() as f64 / 1e3),
+        quantile if count < least_for(quantile) => None,
+        quantile => Some(histogram.value_at_quantile(quantile) as f64 / 1e3),
+    })
 }
 
 /// Choice of a clock: latencies of operations that succeeded, and of gets that found nothing.

@@ -4,8 +4,6 @@
   "use strict";
   const element = (id) => document.getElementById(id);
   const phasePicker = element("phase");
-  const isWall = new URLSearchParams(location.search).has("wall");
-  document.documentElement.classList.toggle("wall", isWall);
   document.body.classList.add("live");
   // The largest chart stands beside its figure.
   element("stage-throughput").append(element("throughput-figure"));

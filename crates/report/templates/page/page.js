@@ -3,6 +3,8 @@
 const Page = (function () {
   "use strict";
   const { AXES, draw, remove, latencyText, shortText, cellBegin } = Charts;
+  // What hangs on a wall is larger from the first chart on.
+  if (document.getElementById("live")) document.documentElement.classList.toggle("wall", new URLSearchParams(location.search).has("wall"));
   let data = JSON.parse(document.getElementById("data").textContent);
   // The median is the line that is not broken.
   const BANDS = [
