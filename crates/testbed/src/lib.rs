@@ -85,4 +85,5 @@ mod settings;
 mod site;
 mod still;
 mod traffic;
+mod tarantool;
 mod valkey;

@@ -12,6 +12,7 @@ static KINDS: &[&TestbedKind] = &[
     &crate::memcached::KIND,
     &crate::etcd::KIND,
     &crate::nats::KIND,
+    &crate::tarantool::KIND,
     &crate::cassandra::KIND,
     &crate::mongodb::KIND,
     &crate::ehcache::KIND,

@@ -55,3 +55,5 @@ mod scripted_mongod;
 mod sim;
 #[cfg(all(feature = "server-tests", feature = "redis"))]
 mod valkey;
+#[cfg(all(feature = "server-tests", feature = "tarantool"))]
+mod tarantool;

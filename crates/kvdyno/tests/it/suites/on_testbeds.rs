@@ -41,6 +41,7 @@ on! {
     amesar_2011_on_etcd "etcd" "etcd:3" "";
     amesar_2011_on_nats "nats" "nats:3" "";
     amesar_2011_on_couchbase "couchbase" "couchbase" "";
+    amesar_2011_on_tarantool "tarantool" "tarantool:2" "";
 }
 
 #[test]
