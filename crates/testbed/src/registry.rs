@@ -17,6 +17,7 @@ static KINDS: &[&TestbedKind] = &[
     &crate::mongodb::KIND,
     &crate::ehcache::KIND,
     &crate::infinispan::KIND,
+    &crate::hazelcast::KIND,
     &crate::couchbase::KIND,
     &crate::aerospike::KIND,
     &crate::riak::KIND,
