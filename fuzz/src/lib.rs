@@ -11,7 +11,7 @@ use kvdyno_core::cost::Prices;
 use kvdyno_core::store::Capabilities;
 use kvdyno_core::suite::{Overrides, Requirements, Suite};
 use kvdyno_report::result::RunResult;
-use kvdyno_stores::{StoreUrl, couchbase, memcached, redis, rest, riak};
+use kvdyno_stores::{StoreUrl, couchbase, memcached, redis, rest, riak, tarantool};
 
 pub use mutate::Mutator;
 
@@ -32,12 +32,13 @@ pub struct FuzzTarget {
 }
 
 /// Every parser that reads input which kvdyno did not write itself.
-pub const TARGETS: [FuzzTarget; 11] = [
+pub const TARGETS: [FuzzTarget; 12] = [
     FuzzTarget { name: "redis_reply", run: redis_reply, seeds: seeds::redis_replies },
     FuzzTarget { name: "memcached_reply", run: memcached_reply, seeds: seeds::memcached_replies },
     FuzzTarget { name: "rest_reply", run: rest_reply, seeds: seeds::rest_replies },
     FuzzTarget { name: "couchbase_reply", run: couchbase_reply, seeds: seeds::couchbase_replies },
     FuzzTarget { name: "riak_reply", run: riak_reply, seeds: seeds::riak_replies },
+    FuzzTarget { name: "tarantool_reply", run: tarantool_reply, seeds: seeds::tarantool_replies },
     FuzzTarget { name: "suite_file", run: suite_file, seeds: seeds::suites },
     FuzzTarget { name: "requirements_file", run: requirements_file, seeds: seeds::requirements },
     FuzzTarget { name: "prices_file", run: prices_file, seeds: seeds::prices },
@@ -145,6 +146,26 @@ pub fn riak_reply(data: &[u8]) {
         assert!(values <= message.len(), "more bytes of values than of the message");
         assert!(object.vclock().is_none_or(|clock| clock.len() <= message.len()));
     }
+}
+
+/// Checks an answer of Tarantool like [`redis_reply`], and that the records in it are its own bytes.
+///
+/// # Panics
+/// If that does not hold.
+pub fn tarantool_reply(data: &[u8]) {
+    use tarantool::codec::{Reader, scan};
+    let whole = scan(data);
+    if data.len() <= PIECEWISE_MOST {
+        same_in_pieces(data, &whole, scan);
+    }
+    let Ok(Some((reply, length))) = whole else { return };
+    let mut reader = Reader::of(&data[..length], reply);
+    let mut bytes = 0;
+    for _ in 0..reader.array().unwrap_or(0) {
+        let Some((key, value)) = reader.record() else { break };
+        bytes += key.len() + value.len();
+    }
+    assert!(bytes <= length, "more bytes of records than of the answer");
 }
 
 /// Gives the parser one byte more each time. It must find what it found in the whole, at the byte where that ends,

@@ -78,6 +78,17 @@ pub(crate) fn rest_replies() -> Vec<Vec<u8>> {
     ])
 }
 
+pub(crate) fn tarantool_replies() -> Vec<Vec<u8>> {
+    let greeting = [&b"Tarantool 2.6.0 (Binary) 0c0d\n"[..], &[b' '; 97]].concat();
+    let mut all = owned(&[
+        b"\xce\0\0\0\x20\x83\0\xce\0\0\0\0\x01\xcf\0\0\0\0\0\0\0\0\x05\xce\0\0\0\x50\x81\x30\xdd\0\0\0\x01\x92\xa1k",
+        b"\xce\0\0\0\x23\x83\0\xce\0\0\0\0\x01\xcf\0\0\0\0\0\0\0\0\x05\xce\0\0\0\x50\x81\x30\xdd\0\0\0\x01\x92\xa1k\xa1v",
+        b"\xce\0\0\0\x1b\x83\0\xce\0\0\x80\x24\x01\xcf\0\0\0\0\0\0\0\0\x05\xce\0\0\0\x50\x81\x31\xa1x",
+    ]);
+    all.push(greeting);
+    all
+}
+
 pub(crate) fn couchbase_replies() -> Vec<Vec<u8>> {
     owned(&[
         b"\x81\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\0\x01",

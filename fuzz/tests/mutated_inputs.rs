@@ -45,6 +45,6 @@ macro_rules! targets {
 }
 
 targets! {
-    redis_reply memcached_reply rest_reply couchbase_reply riak_reply suite_file requirements_file prices_file ycsb_file
+    redis_reply memcached_reply rest_reply couchbase_reply riak_reply tarantool_reply suite_file requirements_file prices_file ycsb_file
     result_file store_url
 }

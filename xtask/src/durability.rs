@@ -32,7 +32,7 @@ pub struct Options {
 }
 
 /// Each store at each setting of durability that it has, with the rate of its inserts.
-const DEFAULT: [(&str, &str); 32] = [
+const DEFAULT: [(&str, &str); 35] = [
     ("redis?persistence=none&disk=ext4", MODEST),
     ("redis?persistence=rdb&disk=ext4", MODEST),
     ("redis?persistence=aof-everysec&disk=ext4", MODEST),
@@ -50,6 +50,9 @@ const DEFAULT: [(&str, &str); 32] = [
     ("nats?sync=interval&disk=ext4", MODEST),
     ("nats?sync=always&disk=ext4", HALF),
     ("nats:3?sync=always&disk=ext4", HALF),
+    ("tarantool?wal=write&disk=ext4", MODEST),
+    ("tarantool?wal=fsync&disk=ext4", HALF),
+    ("tarantool:2?wal=fsync&disk=ext4", HALF),
     ("engine:lmdb?durability=power&disk=ext4", HALF),
     ("engine:lmdb?durability=process&disk=ext4", MODEST),
     ("engine:fjall?durability=power&disk=ext4", HALF),

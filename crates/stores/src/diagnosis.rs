@@ -154,6 +154,7 @@ const MONGODB: &str = "MongoDB's protocol";
 const AEROSPIKE: &str = "Aerospike's protocol";
 const RIAK: &str = "Riak's protocol";
 const NATS: &str = "NATS's protocol";
+const TARANTOOL: &str = "Tarantool's protocol";
 
 /// Returns the protocols that the servers of a scheme speak, so that they are no surprise.
 fn spoken_by(scheme: &str) -> &'static [&'static str] {
@@ -168,6 +169,7 @@ fn spoken_by(scheme: &str) -> &'static [&'static str] {
         "riak" => &[RIAK],
         // Its servers greet before TLS begins.
         "nats" | "natss" => &[NATS],
+        "tarantool" => &[TARANTOOL],
         "rest" if scheme == "rest+https" => &[TLS],
         "rest" => &[HTTP],
         _ => &[],
@@ -237,6 +239,7 @@ fn protocol_of(answer: &[u8]) -> Option<&'static str> {
         // A frame with the error of a protocol.
         [0x81..=0x85, _, _, _, 0, ..] => CASSANDRA,
         _ if text.starts_with("INFO {") => NATS,
+        _ if text.starts_with("Tarantool ") => TARANTOOL,
         _ if text.starts_with("SSH-") => "SSH",
         _ if text.starts_with("220 ") => "SMTP or FTP",
         _ if text.starts_with("AMQP") => "AMQP",
@@ -292,6 +295,7 @@ mod tests {
             ("rest+http", tls, "answers TLS"),
             ("redis", redis, ""),
             ("redis", says(b"INFO {\"server_id\":\"N\"}\r\n"), "answers NATS's protocol"),
+            ("redis", says(b"Tarantool 2.6.0 (Binary)"), "answers Tarantool's protocol"),
             ("memcached", memcached, ""),
             ("rediss", tls, ""),
         ] {

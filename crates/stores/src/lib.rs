@@ -38,6 +38,8 @@ pub mod redis;
 pub mod rest;
 #[cfg(feature = "riak")]
 pub mod riak;
+#[cfg(feature = "tarantool")]
+pub mod tarantool;
 
 // Drivers of engines in this process.
 #[cfg(feature = "embedded")]

@@ -67,6 +67,7 @@ registry! {
     "mongodb" "mongodb" => crate::mongodb::ENTRY,
     "nats" "nats" | "natss" => crate::nats::ENTRY,
     "couchbase" "couchbase" => crate::couchbase::ENTRY,
+    "tarantool" "tarantool" => crate::tarantool::ENTRY,
     "rest" "rest+http" | "rest+https" => crate::rest::ENTRY,
     "aerospike" "aerospike" => crate::aerospike::ENTRY,
     "riak" "riak" => crate::riak::ENTRY,

@@ -48,9 +48,24 @@ fn request_as(
          Content-Length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).ok()?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).ok()?;
+    let (mut answer, mut some) = (Vec::new(), [0; 4096]);
+    // Some servers leave the connection open, although HTTP/1.0 closes it.
+    while !is_whole(&answer) {
+        match stream.read(&mut some).ok()? {
+            0 => break,
+            length => answer.extend_from_slice(&some[..length]),
+        }
+    }
     parse(&String::from_utf8_lossy(&answer))
+}
+
+/// Returns true once as many bytes have come as the answer says that it has. One that does not say so ends with the
+/// connection.
+fn is_whole(answer: &[u8]) -> bool {
+    let Some(end) = answer.windows(4).position(|four| four == b"\r\n\r\n") else { return false };
+    let head = String::from_utf8_lossy(&answer[..end]).to_ascii_lowercase();
+    let length = |line: &str| line.strip_prefix("content-length:")?.trim().parse::<usize>().ok();
+    head.lines().find_map(length).is_some_and(|length| answer.len() - end - 4 >= length)
 }
 
 fn parse(answer: &str) -> Option<(u16, String)> {
@@ -69,5 +84,12 @@ mod tests {
         assert_eq!(parse(answer), Some((503, "{}\r\n\r\nx".to_owned())));
         assert_eq!(parse("HTTP/1.1 200 OK\r\n"), None);
         assert_eq!(parse("invalid"), None);
+    }
+
+    #[test]
+    fn an_answer_is_whole_when_its_length_has_come() {
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+        assert!(is_whole(answer) && !is_whole(&answer[..answer.len() - 1]));
+        assert!(!is_whole(b"HTTP/1.1 200 OK\r\n\r\n{}"), "the connection ends it");
     }
 }

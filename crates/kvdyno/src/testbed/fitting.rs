@@ -121,6 +121,7 @@ pub fn scheme_of(kind: &str) -> Option<String> {
         // Its endpoint is a setting.
         "infinispan" => return None,
         "ehcache" => "rest+http".to_owned(),
+        "hazelcast" => "memcached".to_owned(),
         "sim" => "redis+sentinel".to_owned(),
         "engine" => "redis".to_owned(),
         name => name.replace('-', "+"),

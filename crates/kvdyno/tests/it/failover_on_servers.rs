@@ -238,6 +238,41 @@ fn nats_with_one_replica_keeps_every_write_through_a_kill_and_memory_none() {
     }
 }
 
+/// The primary of Tarantool is killed under load. Nothing takes over, so that requests fail until it is back, with all that it
+/// had acknowledged. Then its replica has the same.
+#[test]
+fn tarantool_waits_for_its_primary_and_its_replica_agrees() {
+    const KILLED: &str = "do = \"kill\"\nnode = \"primary\"\nat = \"4s\"\nrepair = \"3s\"";
+    let run = run("tarantool:2", 16, KILLED);
+    let writes = writes(&run);
+    let lost = (number_at(writes, "lost"), number_at(writes, "unknown"));
+    assert_eq!(lost, (0, 0), "{}", output(&run));
+    assert!(run.anomalies.is_empty(), "{}", output(&run));
+    assert_eq!(standing(&run, "nothing is lost"), "confirmed", "{}", output(&run));
+    let side = side(&run, "writes");
+    let gap = number_at(side, "unavailable_ns");
+    assert!((2_500_000_000..15_000_000_000).contains(&gap), "until the repair: {side}");
+    every_record_was_compared(replicas_agree(&run, 2));
+}
+
+/// A member is killed under load and comes back empty. Writes wait for one backup, so that nothing acknowledged is lost; the
+/// keys that clients send to the killed member fail until it is back.
+#[test]
+fn hazelcast_keeps_backups_of_a_killed_member_and_none_without_them() {
+    const KILLED: &str = "do = \"kill\"\nnode = \"any\"\nat = \"4s\"\nrepair = \"3s\"";
+    for (words, keeps) in
+        [("hazelcast:3?jit=quick", true), ("hazelcast:3?jit=quick&backups=0", false)]
+    {
+        let run = run(words, 20, KILLED);
+        let lost = number_at(writes(&run), "lost");
+        assert_eq!(lost == 0, keeps, "{words}: {lost}, {}", output(&run));
+        let standing = standing(&run, "nothing is lost");
+        assert_eq!(standing, if keeps { "confirmed" } else { "refuted" }, "{}", output(&run));
+        let side = side(&run, "writes");
+        assert!(number_at(side, "failed") + number_at(side, "indeterminate") > 0, "{side}");
+    }
+}
+
 /// Checks copies after a node was killed. It does not read again what it wrote to its log after the last marker,
 /// which comes every 100 ms, on a busy machine later; and no node keeps a hint of what was in flight through it. So
 /// it lacks what was inserted shortly before, at 400 records a second. Another node lacks only what was not

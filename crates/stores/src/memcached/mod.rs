@@ -45,11 +45,16 @@ pub const ENTRY: Entry = Entry {
         ("timeout", "longest time for a request and for an attempt to connect, 2s"),
         (
             "protocol",
-            "meta, or text for servers before 1.6 and for Infinispan; meta, and text where the \
+            "meta, or text for servers before 1.6, Infinispan and Hazelcast; meta, and text where the \
              connection is closed at a meta command",
         ),
         ("hash", hash_option!("ketama")),
         ("weights", WEIGHTS_OPTION),
+        (
+            "may-forget",
+            "false: what serves has no limit at which records go, as you know it, so that a record that is \
+             missing is a loss; true",
+        ),
         ("tls", "memcacheds: insecure takes any certificate, and the result says so; verify"),
         ("pin", "memcacheds: SHA-256 fingerprint of the one certificate to take; none"),
         (
@@ -63,7 +68,8 @@ pub const ENTRY: Entry = Entry {
     operations: "mg, ms (T for a time to live), md, each to the server of its key; a batch is several of \
                  them in one write to each server; docs/stores/memcached.md",
     durability: "none",
-    consistency: "linearizable; records may vanish at any time, a miss and not a loss",
+    consistency: "linearizable, Hazelcast read after write; records may vanish at any time, a miss and not a loss, unless the \
+                  URL says may-forget=false",
     example: "memcached://127.0.0.1:11211",
     lacks: &[Need::Scan],
     threading: threading_of::<MemcachedStore>(),
@@ -78,11 +84,13 @@ pub struct MemcachedStore {
     placement: Arc<Placement>,
     sent: Arc<Sent>,
     incarnations: Incarnations,
+    /// Records may vanish at any time, as the URL says.
+    may_forget: bool,
 }
 
 impl MemcachedStore {
     /// Returns the servers that a URL names: `memcached://[user:password@]host[:port][,host…]`, `memcacheds://` over TLS,
-    /// `memcached+unix:///path`. Options: `timeout`, `protocol`; with several servers `hash` and `weights`; over TLS `ca`,
+    /// `memcached+unix:///path`. Options: `timeout`, `protocol`, `may-forget`; with several servers `hash` and `weights`; over TLS `ca`,
     /// `cert`, `key`, `tls`, `pin`.
     ///
     /// # Errors
@@ -92,6 +100,7 @@ impl MemcachedStore {
         let protocols = [("meta", Dialect::Meta), ("text", Dialect::Text)];
         let asked = url.take_choice("protocol", &protocols)?;
         let placement = Placement::take_options(url, Hash::Ketama)?;
+        let may_forget = url.take_flag("may-forget")?.unwrap_or(true);
         url.finish()?;
         let endpoints = match is_of_socket(url) {
             true => vec![reach.endpoint(url, 11211)?],
@@ -121,6 +130,7 @@ impl MemcachedStore {
             placement,
             sent: Arc::default(),
             incarnations: Incarnations::default(),
+            may_forget,
         })
     }
 
@@ -143,8 +153,10 @@ impl Store for MemcachedStore {
     async fn profile(&self) -> Answer<Profile> {
         let asked = join_all(self.servers.iter().map(profile::ask)).await;
         let reports = asked.into_iter().collect::<Answer<Vec<_>>>()?;
-        let mut found = profile::of(&reports, self.servers[0].timeout());
-        found.settings.extend(self.servers[0].spoken.disclosed());
+        let mut found = profile::of(&reports, self.servers[0].timeout(), self.may_forget);
+        let spoken = &self.servers[0].spoken;
+        spoken.is_hazelcast.store(found.store == profile::HAZELCAST, Ordering::Relaxed);
+        found.settings.extend(spoken.disclosed());
         found.settings.extend(self.servers[0].endpoint.disclosed());
         if let Some(hash) = self.placement.describe() {
             found.settings.push(("servers".to_owned(), self.servers.len().to_string()));
@@ -186,6 +198,10 @@ impl Store for MemcachedStore {
     async fn join(&self, _server: &str) -> Answer<Joined> {
         const WHY: &str =
             "clients spread records over the servers that the URL names, and no others";
+        // Each member of its cluster serves the records of all.
+        if self.servers[0].spoken.is_hazelcast.load(Ordering::Relaxed) {
+            return Ok(Joined::ByServers);
+        }
         Ok(Joined::PassedOver(WHY.to_owned()))
     }
 
@@ -221,6 +237,8 @@ struct Spoken {
     asked: Option<Dialect>,
     closes_at_meta: AtomicBool,
     closes_at_version: AtomicBool,
+    /// The servers are members of a cluster of Hazelcast, as the last profile found.
+    is_hazelcast: AtomicBool,
 }
 
 impl Spoken {

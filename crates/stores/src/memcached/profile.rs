@@ -20,6 +20,9 @@ const MOST_STATISTICS: usize = 10_000;
 /// second is room for a tick that comes late on a busy server.
 const TTL_PRECISION: Duration = Duration::from_millis(1500);
 
+/// Name by which the members of Hazelcast answer `version`, in lower case.
+pub(super) const HAZELCAST: &str = "hazelcast";
+
 /// One server as it describes itself.
 pub(super) struct ServerReport {
     version: Option<String>,
@@ -71,7 +74,7 @@ pub(super) async fn records_on(wire: &Wire) -> Option<u64> {
 
 /// Asks a server which of its incarnations it is and since when; `None` if it does not tell.
 pub(super) async fn incarnation(wire: &Wire) -> Option<Incarnation> {
-    let (mut id, mut up) = (None, None);
+    let (mut id, mut up): (Option<String>, Option<u64>) = (None, None);
     let read = |line: &str| match line.strip_prefix("STAT ").and_then(|stat| stat.split_once(' ')) {
         Some(("pid", pid)) => id = Some(pid.to_owned()),
         Some(("uptime", seconds)) => up = seconds.parse().ok(),
@@ -80,7 +83,8 @@ pub(super) async fn incarnation(wire: &Wire) -> Option<Incarnation> {
     let asked =
         wire.talk(async |mut dialogue| statistics(&mut dialogue, b"stats\r\n", read).await).await;
     asked.ok()?;
-    Some(Incarnation { id: id?, up: Some(Duration::from_secs(up?)) })
+    // Hazelcast tells no number of its process.
+    Some(Incarnation { id: id.unwrap_or_default(), up: Some(Duration::from_secs(up?)) })
 }
 
 /// Shows `read` each line of an answer before the `END` of it, or before an error.
@@ -105,7 +109,7 @@ fn setting(line: &str) -> Option<(String, String)> {
 }
 
 /// Returns the profile: what the servers promise, and the settings of each where they differ. `reports` is not empty.
-pub(super) fn of(reports: &[ServerReport], timeout: Duration) -> Profile {
+pub(super) fn of(reports: &[ServerReport], timeout: Duration, may_forget: bool) -> Profile {
     let mut versions: Vec<&str> = reports.iter().filter_map(|r| r.version.as_deref()).collect();
     versions.dedup();
     let mut settings = reports[0].settings.clone();
@@ -120,9 +124,11 @@ pub(super) fn of(reports: &[ServerReport], timeout: Duration) -> Profile {
     }
     // Only Memcached itself tells its settings. What else speaks its protocol may be a cluster.
     let itself = reports.iter().all(|report| !report.settings.is_empty());
+    // It tells its name in place of its version.
+    let hazelcast = versions.len() == 1 && versions[0].eq_ignore_ascii_case(HAZELCAST);
     Profile {
-        store: "memcached".to_owned(),
-        version: (!versions.is_empty()).then(|| versions.join(" and ")),
+        store: if hazelcast { HAZELCAST } else { "memcached" }.to_owned(),
+        version: (!versions.is_empty() && !hazelcast).then(|| versions.join(" and ")),
         capabilities: Capabilities {
             scan: false,
             batch_get: true,
@@ -130,15 +136,20 @@ pub(super) fn of(reports: &[ServerReport], timeout: Duration) -> Profile {
             ttl: true,
             fields: false,
             pipeline: true,
-            // With `-M` nothing is evicted, but a put that finds no memory still takes away the
-            // record that it was to replace.
             fabricates: false,
-            may_apply_again: false,
-            may_forget: true,
+            // A member of Hazelcast sends a request again if the member that it went to has left.
+            may_apply_again: hazelcast,
+            // With `-M` Memcached itself evicts nothing, but a put that finds no memory still takes away the
+            // record that it was to replace.
+            may_forget: may_forget || itself,
         },
         durability: Promise { level: Durability::None, checked: itself, set_up: false },
         // A record lies on one server, and each command holds its lock.
-        consistency: Promise { level: Consistency::Linearizable, checked: itself, set_up: false },
+        // Hazelcast waits for its backups before it answers, and a read may see what they do not have yet.
+        consistency: match hazelcast {
+            true => Promise::declared(Consistency::ReadAfterWrite),
+            false => Promise { level: Consistency::Linearizable, checked: itself, set_up: false },
+        },
         ttl_precision: TTL_PRECISION,
         timeout,
         settings,

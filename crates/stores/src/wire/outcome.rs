@@ -3,11 +3,11 @@
 #[cfg(any(feature = "etcd", feature = "mongodb", feature = "nats"))]
 use std::time::Duration;
 
-#[cfg(any(feature = "etcd", feature = "mongodb", feature = "nats"))]
+#[cfg(any(feature = "etcd", feature = "mongodb", feature = "nats", feature = "tarantool"))]
 use kvdyno_core::store::ErrorClass;
 use kvdyno_core::store::{Answer, Certainty, RequestError};
 
-#[cfg(any(feature = "etcd", feature = "mongodb", feature = "nats"))]
+#[cfg(any(feature = "etcd", feature = "mongodb", feature = "nats", feature = "tarantool"))]
 impl super::Effect {
     /// Gives the outcome of a request that may have been carried out. A read changes nothing, so it has failed.
     pub(crate) fn uncertain(self, class: ErrorClass, message: String) -> RequestError {
@@ -17,7 +17,10 @@ impl super::Effect {
         };
         RequestError::new(certainty, class, message)
     }
+}
 
+#[cfg(any(feature = "etcd", feature = "mongodb", feature = "nats"))]
+impl super::Effect {
     /// Gives the outcome of a request that was not answered in the time allowed.
     pub(crate) fn timed_out(self, timeout: Duration) -> RequestError {
         let message = format!("no answer within {timeout:?}");

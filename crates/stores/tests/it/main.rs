@@ -17,6 +17,8 @@ mod ehcache;
 #[cfg(all(feature = "server-tests", feature = "etcd"))]
 mod etcd;
 mod harness;
+#[cfg(all(feature = "server-tests", feature = "memcached"))]
+mod hazelcast;
 #[cfg(all(feature = "server-tests", feature = "rest", feature = "redis", feature = "memcached"))]
 mod infinispan;
 #[cfg(all(feature = "server-tests", feature = "memcached"))]
@@ -58,5 +60,7 @@ mod riak;
 #[cfg(all(feature = "server-tests", feature = "mongodb"))]
 mod scripted_mongod;
 mod sim;
+#[cfg(all(feature = "server-tests", feature = "tarantool"))]
+mod tarantool;
 #[cfg(all(feature = "server-tests", feature = "redis"))]
 mod valkey;

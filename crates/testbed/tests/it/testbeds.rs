@@ -151,6 +151,27 @@ fn nats_elects_another_leader_and_tells_when_all_replicas_are_there() {
 }
 
 #[test]
+fn tarantool_has_a_primary_and_tells_when_its_replicas_have_all() {
+    let mut testbed = up("tarantool:3?wal=fsync&memory=64MiB");
+    let told = testbed.describe();
+    check_described(&told, 3);
+    assert_eq!(value(&told.configuration, "wal_mode"), Some("fsync"));
+    assert_eq!(value(&told.configuration, "feedback_enabled"), Some("false"));
+    assert_eq!(value(&told.changed, "memtx_memory"), Some("67108864"));
+    let roles: Vec<_> = testbed.nodes().iter().map(|node| node.role).collect();
+    assert_eq!(roles, [Some(Role::Primary), Some(Role::Replica), Some(Role::Replica)]);
+    eventually("all have all", || testbed.whole() == Some(Ok(())));
+    testbed.act("tarantool-1", NodeFault::Kill).unwrap();
+    // Nothing takes over for it.
+    let nodes = testbed.nodes();
+    let role = |place: usize| nodes[place].role;
+    assert_eq!([role(0), role(1), role(2)], [None, Some(Role::Replica), Some(Role::Replica)]);
+    testbed.act("tarantool-1", NodeFault::Restart).unwrap();
+    eventually("it has its role", || testbed.nodes()[0].role == Some(Role::Primary));
+    goes_whole(testbed);
+}
+
+#[test]
 fn mongodb_is_ferretdb_where_no_mongod_is_named() {
     let mut testbed = up("mongodb");
     let told = testbed.describe();

@@ -382,6 +382,26 @@ fn nats_loses_what_it_had_not_synced_and_nothing_where_it_always_syncs() {
     }
 }
 
+/// A log that is synced before each answer keeps what was acknowledged through a cut, and one that is only written does not.
+#[test]
+fn tarantool_keeps_what_its_log_has_synced() {
+    for (words, level) in
+        [("tarantool?wal=fsync&disk=ext4", "power-loss"), ("tarantool?disk=ext4", "process-kill")]
+    {
+        let bench = Bench::new();
+        let cut = run(&bench, &cuts("300/s", 6), words);
+        let told = &cut.outcome.stdout;
+        match level {
+            "power-loss" => {
+                assert!(cut.outcome.anomalies.is_empty() && cut.lost() == 0, "{words}: {told}")
+            }
+            _ => cut.only_lost(),
+        }
+        let durability = &cut.outcome.result["runs"][0]["store"]["durability"];
+        assert_eq!((&durability["level"], &durability["checked"]), (&level.into(), &true.into()));
+    }
+}
+
 #[test]
 fn a_store_that_answers_before_it_syncs_is_caught() {
     let bench = Bench::new();

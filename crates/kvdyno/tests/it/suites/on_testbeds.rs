@@ -36,10 +36,12 @@ on! {
     amesar_2011_on_infinispans_memcached "infinispan" "infinispan?endpoint=memcached" "";
     amesar_2011_on_infinispans_rest "infinispan" "infinispan?endpoint=rest&tls=yes" "";
     amesar_2011_on_ehcache "ehcache" "ehcache" "";
+    amesar_2011_on_hazelcast "hazelcast" "hazelcast:2" "&timeout=10s";
     // FerretDB over SQLite has one writer at a time, and the others wait.
     amesar_2011_on_mongodb "mongodb" "mongodb" "?timeout=1m";
     amesar_2011_on_etcd "etcd" "etcd:3" "";
     amesar_2011_on_nats "nats" "nats:3" "";
+    amesar_2011_on_tarantool "tarantool" "tarantool:2" "";
     amesar_2011_on_couchbase "couchbase" "couchbase" "";
 }
 
