@@ -34,6 +34,13 @@ pub static KIND: TestbedKind = TestbedKind {
             default: "write",
         },
         Setting {
+            name: "recovery",
+            meaning: "what a server does with a log whose end makes no sense: it does not start, or it leaves that end out \
+                      (force_recovery)",
+            values: Values::Choice(&["strict", "force"]),
+            default: "strict",
+        },
+        Setting {
             name: "engine",
             meaning: "engine of the space: all in memory, or a tree on the disk",
             values: Values::Choice(&["memtx", "vinyl"]),
@@ -115,6 +122,9 @@ fn changed(settings: &TestbedSettings) -> Vec<(String, String)> {
     if settings.text("wal") != "write" {
         set("wal_mode", settings.text("wal").to_owned());
     }
+    if settings.text("recovery") == "force" {
+        set("force_recovery", "true".to_owned());
+    }
     if settings.text("engine") != "memtx" {
         set("engine", settings.text("engine").to_owned());
     }
@@ -135,9 +145,10 @@ fn script(
     let place = folder.display();
     let mut config = format!(
         "listen = '{}', memtx_dir = '{place}', wal_dir = '{place}', vinyl_dir = '{place}', \
-         wal_mode = '{}', feedback_enabled = false, read_only = {}",
+         wal_mode = '{}', feedback_enabled = false, force_recovery = {}, read_only = {}",
         servers[usize::from(number) - 1],
         settings.text("wal"),
+        settings.text("recovery") == "force",
         number > 1,
     );
     if let Some(bytes) = settings.bytes("memory") {
@@ -217,7 +228,8 @@ mod tests {
 
     #[test]
     fn the_first_server_takes_writes_and_the_others_follow_it() {
-        let settings = TestbedRequest::parse("tarantool:2?wal=fsync&engine=vinyl&memory=64MiB");
+        let settings =
+            TestbedRequest::parse("tarantool:2?wal=fsync&engine=vinyl&memory=64MiB&recovery=force");
         let settings = settings.unwrap().settings;
         let servers = [1, 2].map(|n| SocketAddr::from(([127, 1, 2, n], 3301)));
         let text = |number| script(number, &servers, Path::new("/t"), &settings);
@@ -230,12 +242,13 @@ mod tests {
             ("'replicator:replicator@127.1.2.2:3301'}", true),
             ("engine = 'vinyl'", true),
             ("feedback_enabled = false", true),
+            ("force_recovery = true", true),
         ] {
             assert_eq!(first.contains(part), there, "{part}: {first}");
         }
         assert!(second.contains("read_only = true") && !second.contains("box.once"), "{second}");
         let alone = TestbedRequest::parse("tarantool").unwrap().settings;
-        assert!(!script(1, &servers[..1], Path::new("/t"), &alone).contains("replication"));
+        assert!(!script(1, &servers[..1], Path::new("/t"), &alone).contains("replication = "));
         assert_eq!(changed(&alone).len(), 1);
     }
 }

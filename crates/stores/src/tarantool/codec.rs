@@ -5,7 +5,7 @@ use crate::wire::MalformedAnswer;
 
 /// Kinds of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum PacketKind {
     /// Reads tuples of an index.
     Select = 1,
     /// Writes a tuple, in place of another with its key.
@@ -106,7 +106,7 @@ pub fn salt(greeting: &[u8]) -> Option<&[u8]> {
 }
 
 /// Appends a packet whose header names `request`; `body` appends a map.
-pub fn push(out: &mut Vec<u8>, request: Request, body: impl FnOnce(&mut Vec<u8>)) {
+pub fn push(out: &mut Vec<u8>, request: PacketKind, body: impl FnOnce(&mut Vec<u8>)) {
     let begin = out.len();
     out.extend_from_slice(&[0xce, 0, 0, 0, 0]);
     // One request at a time is under way, so all have the same number.
@@ -118,7 +118,7 @@ pub fn push(out: &mut Vec<u8>, request: Request, body: impl FnOnce(&mut Vec<u8>)
 
 /// Appends a request that reads up to `limit` tuples, from `key` on or at `key` alone.
 pub fn push_select(out: &mut Vec<u8>, space: u32, key: &[u8], from: bool, limit: u32) {
-    push(out, Request::Select, |out| {
+    push(out, PacketKind::Select, |out| {
         out.extend_from_slice(&[0x84, field::SPACE]);
         push_number(out, space);
         out.push(field::LIMIT);
@@ -131,7 +131,7 @@ pub fn push_select(out: &mut Vec<u8>, space: u32, key: &[u8], from: bool, limit:
 
 /// Appends a request that writes a record.
 pub fn push_replace(out: &mut Vec<u8>, space: u32, key: &[u8], value: &[u8]) {
-    push(out, Request::Replace, |out| {
+    push(out, PacketKind::Replace, |out| {
         out.extend_from_slice(&[0x82, field::SPACE]);
         push_number(out, space);
         out.extend_from_slice(&[field::TUPLE, 0x92]);
@@ -142,7 +142,7 @@ pub fn push_replace(out: &mut Vec<u8>, space: u32, key: &[u8], value: &[u8]) {
 
 /// Appends a request that removes a record.
 pub fn push_delete(out: &mut Vec<u8>, space: u32, key: &[u8]) {
-    push(out, Request::Delete, |out| {
+    push(out, PacketKind::Delete, |out| {
         out.extend_from_slice(&[0x82, field::SPACE]);
         push_number(out, space);
         out.extend_from_slice(&[field::KEY, 0x91]);
@@ -157,7 +157,7 @@ pub fn push_eval(
     count: usize,
     arguments: impl FnOnce(&mut Vec<u8>),
 ) {
-    push(out, Request::Eval, |out| {
+    push(out, PacketKind::Eval, |out| {
         out.extend_from_slice(&[0x82, field::EXPRESSION]);
         push_text(out, expression.as_bytes());
         out.push(field::TUPLE);

@@ -10,7 +10,7 @@ use kvdyno_core::store::{
 };
 use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
 
-use super::codec::{self, Reader, Reply, Request, field};
+use super::codec::{self, PacketKind, Reader, Reply, field};
 use super::{Place, Wire, errors};
 use crate::incarnations::Incarnation;
 use crate::wire::{Dialogue, Effect, Endpoint, Protocol};
@@ -49,7 +49,7 @@ async fn log_in(server: &Endpoint, place: &Place) -> Answer<Dialogue> {
     let salt = codec::salt(&greeting).and_then(|salt| BASE64_STANDARD.decode(salt).ok());
     let salt = salt.filter(|salt| salt.len() >= 20).ok_or_else(no_sense)?;
     let mut request = Vec::new();
-    codec::push(&mut request, Request::Auth, |out| {
+    codec::push(&mut request, PacketKind::Auth, |out| {
         out.extend_from_slice(&[0x82, field::USER]);
         codec::push_text(out, user.as_bytes());
         out.extend_from_slice(&[field::TUPLE, 0x92]);

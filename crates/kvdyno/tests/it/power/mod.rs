@@ -383,11 +383,13 @@ fn nats_loses_what_it_had_not_synced_and_nothing_where_it_always_syncs() {
 }
 
 /// A log that is synced before each answer keeps what was acknowledged through a cut, and one that is only written does not.
+/// Its end may make no sense after a cut, and then the server starts only if it may leave it out.
 #[test]
 fn tarantool_keeps_what_its_log_has_synced() {
-    for (words, level) in
-        [("tarantool?wal=fsync&disk=ext4", "power-loss"), ("tarantool?disk=ext4", "process-kill")]
-    {
+    for (words, level) in [
+        ("tarantool?wal=fsync&disk=ext4", "power-loss"),
+        ("tarantool?recovery=force&disk=ext4", "process-kill"),
+    ] {
         let bench = Bench::new();
         let cut = run(&bench, &cuts("300/s", 6), words);
         let told = &cut.outcome.stdout;
