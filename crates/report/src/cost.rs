@@ -4,6 +4,7 @@
 use kvdyno_core::capacity::Fit;
 use kvdyno_core::cost::{per_million, rate_per_hourly, servers_needed};
 
+use crate::evidence;
 use crate::result::{CostResult, PhaseResult, RunResult, StoreRun};
 use kvdyno_core::ground::numbers::{grouped, money, small};
 
@@ -16,6 +17,8 @@ pub struct CarriedRate {
     pub rate: f64,
     /// It may have been up to this.
     pub upper: f64,
+    /// Reason why a cost should not rest on it.
+    pub doubt: Option<String>,
 }
 
 /// The rates that a cost is divided by: the capacities that were found, else what each measured
@@ -26,7 +29,8 @@ pub fn carried(run: &StoreRun) -> Vec<CarriedRate> {
         .filter_map(|capacity| {
             let what = format!("{} at its capacity", capacity.phase);
             let rate = capacity.carried?;
-            Some(CarriedRate { what, rate, upper: capacity.missed.unwrap_or(rate) })
+            let (upper, doubt) = (capacity.missed.unwrap_or(rate), invalid(run, &capacity.phase));
+            Some(CarriedRate { what, rate, upper, doubt })
         })
         .collect();
     if !found.is_empty() {
@@ -36,9 +40,27 @@ pub fn carried(run: &StoreRun) -> Vec<CarriedRate> {
     let measured = run.phases.iter().filter(priced);
     let of_phase = |phase: &PhaseResult| {
         let rate = phase.rate().filter(|rate| *rate > 0.0)?;
-        Some(CarriedRate { what: phase.label.clone(), rate, upper: rate })
+        let asked = "this rate was asked for and may not be the most; `kvdyno capacity` finds that";
+        let asked = || phase.open().then(|| asked.to_owned());
+        let doubt = invalid(run, &phase.name).or_else(asked);
+        Some(CarriedRate { what: phase.label.clone(), rate, upper: rate, doubt })
     };
     measured.filter_map(of_phase).collect()
+}
+
+/// Returns the reason why a phase's measurement is not to be believed, in a sentence.
+fn invalid(run: &StoreRun, phase: &str) -> Option<String> {
+    let reason = evidence::invalid(run, phase)?;
+    Some(format!("its measurement is invalid ({})", reason.name))
+}
+
+/// Counts the servers that carried a run: the nodes of its testbed, else those that its URL names.
+fn servers_of(run: &StoreRun) -> usize {
+    if let Some(testbed) = &run.testbed {
+        return testbed.nodes.len().max(1);
+    }
+    let servers = run.store.url.split_once("://").map_or("", |(_, rest)| rest);
+    servers.split(['/', '?']).next().unwrap_or_default().split(',').count()
 }
 
 /// Describes the cost of the servers of a run, and of each rate of `run` with them; nothing without prices.
@@ -73,7 +95,7 @@ pub fn servers_line(cost: &CostResult) -> String {
 pub fn lines_with(cost: &CostResult, run: &StoreRun) -> Vec<String> {
     let currency = &cost.currency;
     let mut lines = vec![servers_line(cost)];
-    for CarriedRate { what, rate, .. } in carried(run) {
+    for CarriedRate { what, rate, doubt, .. } in carried(run) {
         lines.push(format!(
             "cost of {what}, {}/s: {} {currency} per million operations, {} operations a second per \
              {currency} an hour",
@@ -81,6 +103,7 @@ pub fn lines_with(cost: &CostResult, run: &StoreRun) -> Vec<String> {
             small(per_million(cost.hourly(), rate)),
             grouped(rate_per_hourly(cost.hourly(), rate).round()),
         ));
+        lines.extend(doubt.map(|doubt| format!("warning: {what}: {doubt}")));
     }
     lines
 }
@@ -94,7 +117,7 @@ pub fn needed_lines(load: f64, runs: &[&StoreRun], cost: Option<&CostResult>) ->
         let load = grouped(load.round());
         return vec![format!("servers for {load}/s: no rate was measured")];
     };
-    let nodes = |run: &StoreRun| run.testbed.as_ref().map_or(1, |t| t.nodes.len().max(1)) as f64;
+    let nodes = |run: &StoreRun| servers_of(run) as f64;
     let points: Vec<(f64, f64)> = (runs.iter())
         .filter_map(|run| {
             let same = carried(run).into_iter().find(|carried| carried.what == best.what)?;
@@ -123,6 +146,7 @@ pub fn needed_lines(load: f64, runs: &[&StoreRun], cost: Option<&CostResult>) ->
         None => format!("{} on {measured}, each taken to carry as much as the next", best.what),
     };
     let mut lines = vec![format!("servers for {load_text}: {span}, from {basis}")];
+    lines.extend(best.doubt.map(|doubt| format!("warning: {}: {doubt}", best.what)));
     if needed.extrapolates {
         let known = fit.map_or(measured, |fit| fit.largest);
         lines.push(format!(
@@ -132,11 +156,10 @@ pub fn needed_lines(load: f64, runs: &[&StoreRun], cost: Option<&CostResult>) ->
         ));
     }
     if let Some(cost) = cost {
-        let each = cost.hourly() / measured;
+        let (each, currency) = (cost.hourly() / measured, &cost.currency);
         lines.push(format!(
-            "their cost: {} {} an hour, {} a month",
+            "their cost: {} {currency} an hour, {} {currency} a month",
             money(each * needed.servers),
-            cost.currency,
             money(each * needed.servers * cost.hours_a_month)
         ));
     }
@@ -146,7 +169,9 @@ pub fn needed_lines(load: f64, runs: &[&StoreRun], cost: Option<&CostResult>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{CapacityResult, PricedServers, TestbedNode, TestbedResult};
+    use crate::result::{
+        CapacityResult, Level, PricedServers, Reason, TestbedNode, TestbedResult, Verdict,
+    };
     use crate::sample;
 
     fn prices() -> CostResult {
@@ -203,6 +228,34 @@ mod tests {
         assert!(lines[1].starts_with("warning: that goes beyond the 1 server(s)"), "{lines:?}");
         let enough = needed_lines(50_000.0, &[&one], None);
         assert_eq!(enough.len(), 1, "{enough:?}");
+    }
+
+    #[test]
+    fn servers_are_those_of_the_testbed_or_of_the_url_and_doubts_are_told() {
+        let mut sharded = run(3, 90_000.0);
+        assert_eq!(servers_of(&sharded), 3);
+        sharded.testbed = None;
+        for (url, servers) in
+            [("map:", 1), ("redis://h/2", 1), ("redis+sharded://a,b:7,c?hash=mix", 3)]
+        {
+            url.clone_into(&mut sharded.store.url);
+            assert_eq!(servers_of(&sharded), servers, "{url}");
+        }
+        let lines = needed_lines(300_000.0, &[&sharded], Some(&prices()));
+        assert!(lines[0].contains("at its capacity on 3,"), "{lines:?}");
+        assert!(lines.iter().any(|line| line.ends_with("USD a month")), "{lines:?}");
+        let invalid = Reason {
+            name: "client-limited".to_owned(),
+            level: Level::Invalid,
+            phase: Some("run".to_owned()),
+            ..sample::reason(1.0, 0.5)
+        };
+        sharded.verdict = Some(Verdict::of(vec![invalid]));
+        let lines = needed_lines(1_000.0, &[&sharded], None);
+        let doubt = "warning: run at its capacity: its measurement is invalid (client-limited)";
+        assert_eq!(lines[1], doubt, "{lines:?}");
+        let doubted = lines_with(&prices(), &sharded);
+        assert!(doubted.contains(&doubt.to_owned()), "{doubted:?}");
     }
 
     #[test]
