@@ -10,17 +10,27 @@ use crate::load::request_clock::RequestClock;
 use crate::measure::Nanos;
 use crate::store::{ErrorClass, RequestError};
 use crate::verify::stamp;
-use crate::workload::Operation;
 
 /// Longest time that gets look for what was put. It ends before a phase that is over abandons its requests, so that no write
 /// that was never seen goes uncounted.
 const LONGEST: Duration = Duration::from_secs(4);
 const _: () = assert!(LONGEST.as_millis() < GRACE.as_millis());
 
+/// Outcome of a get that looks for what was put.
+enum Look {
+    /// Nothing yet: the next get asks again.
+    Again,
+    /// It found what was put, or something newer.
+    Seen,
+    /// No get found it for too long.
+    Never,
+}
+
 impl<P: RequestClock> OperationRunner<'_, P> {
     /// Tells if `ended` ends a `put-seen`, whose time begins at `begun`: the answer of the put sets it, and with open
     /// arrivals that is when the operation counts as due. A write that no get found for too long fails the operation.
-    #[cold]
+    // Inlined, so that the loop keeps what it hands over in registers, whichever operation it is.
+    #[inline(always)]
     pub fn has_seen(
         &self,
         request: Request,
@@ -33,25 +43,34 @@ impl<P: RequestClock> OperationRunner<'_, P> {
             issued.due = issued.due.map(|_| ended.done);
             return false;
         }
-        if ended.missed == 0 && self.shows_own(&issued.operation) {
-            return true;
+        match self.look(issued.operation.size, ended.missed, ended.done.saturating_sub(*begun)) {
+            // That a replica has not heard of the record yet is no miss.
+            Look::Again => ended.missed = 0,
+            Look::Seen => return true,
+            Look::Never => {
+                // The put was acknowledged: what failed is a get.
+                let message = "no get found what was put for 4 s";
+                ended.error = Some(RequestError::failed(ErrorClass::Timeout, message));
+                return true;
+            }
         }
-        if ended.done.saturating_sub(*begun) > LONGEST.as_nanos() as Nanos {
-            // The put was acknowledged: what failed is a get.
-            let message = "no get found what was put for 4 s";
-            ended.error = Some(RequestError::failed(ErrorClass::Timeout, message));
-            return true;
-        }
-        // That a replica has not heard of the record yet is no miss: the next get asks again.
-        ended.missed = 0;
         false
     }
 
+    #[cold]
+    fn look(&self, size: u32, missed: u32, waited: Nanos) -> Look {
+        match () {
+            () if missed == 0 && self.shows_own(size) => Look::Seen,
+            () if waited > LONGEST.as_nanos() as Nanos => Look::Never,
+            () => Look::Again,
+        }
+    }
+
     /// Tells if the last get found the value that was put, or a newer one. A value of another run is neither.
-    fn shows_own(&self, operation: &Operation) -> bool {
-        let first = operation.size as usize;
+    /// Its first field has `size` bytes.
+    fn shows_own(&self, size: u32) -> bool {
         let found = self.reading.bytes();
-        let found = stamp::claim(&found[..first.min(found.len())]);
+        let found = stamp::claim(&found[..found.len().min(size as usize)]);
         let put = stamp::claim(self.composer.first_field());
         found.zip(put).is_some_and(|(found, put)| {
             found.session == put.session && found.version >= put.version
