@@ -30,8 +30,10 @@ pub fn cost(arguments: &CostArguments) -> Result<Exit, Failure> {
         .map_err(Failure::usage)?;
     for (result, folder) in results.iter().zip(&arguments.results) {
         if result.runs.is_empty() {
-            let problem = "it was cut short before a store was measured; run its suite again";
-            return Err(Failure::usage(format!("{}: {problem}", folder.display())));
+            return Err(Failure::usage(format!(
+                "{}: it was cut short before a store was measured; run its suite again",
+                folder.display()
+            )));
         }
         let cost = stated.as_ref().or(result.cost.as_ref());
         if cost.is_none() && arguments.load.is_none() {

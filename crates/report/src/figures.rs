@@ -84,10 +84,10 @@ pub(crate) fn stake(phase: &PhaseResult, subject: &Subject) -> u64 {
         | ConditionFigure::Corrupt
         | ConditionFigure::Phantom
         | ConditionFigure::Resurrected
+        | ConditionFigure::StaleVersions
+        | ConditionFigure::StaleFor
         | ConditionFigure::Unknown => reads().saturating_add(of_writes(|writes| writes.read)),
-        ConditionFigure::Misses | ConditionFigure::StaleVersions | ConditionFigure::StaleFor => {
-            reads()
-        }
+        ConditionFigure::Misses => reads(),
         ConditionFigure::Errors
         | ConditionFigure::Failed
         | ConditionFigure::Indeterminate
