@@ -11,9 +11,9 @@ use crate::http;
 use crate::install::{JAVA, Software, SoftwareSource};
 use crate::java::{JIT, Java};
 use crate::kind::{Changes, TestbedKind};
+use crate::memcached::exchange;
 use crate::proof::Proof;
 use crate::role::Role;
-use crate::server::conversation;
 use crate::settings::{Setting, TestbedSettings, Values};
 use crate::site::{Served, Site};
 
@@ -289,23 +289,6 @@ fn lacking(health: &Value, up: usize) -> Result<(), String> {
 fn ask(member: SocketAddr, path: &str) -> Value {
     let body = http::request(member, "GET", path, "").map(|(_, body)| body);
     serde_json::from_str(&body.unwrap_or_default()).unwrap_or_default()
-}
-
-/// Sets, gets and deletes one key at a member.
-fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
-    let address = site.nodes()[place].server.address();
-    let ask = |words: String, end: &[u8]| {
-        conversation(address, words.as_bytes(), end).ok_or("it does not answer".to_owned())
-    };
-    let put = ask(format!("set {key} 0 60 5\r\nready\r\n"), b"\r\n")?;
-    let got = ask(format!("get {key}\r\n"), b"END\r\n")?;
-    ask(format!("delete {key}\r\n"), b"\r\n")?;
-    match got.contains("\r\nready\r\n") {
-        true => Ok(()),
-        false => {
-            Err(format!("a put is answered with `{}` and a get with `{}`", put.trim(), got.trim()))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -107,8 +107,9 @@ fn launch(program: &Path, address: SocketAddr, options: &[(String, String)]) -> 
         .ready(|probe| probe.ask(b"version\r\n").is_some())
 }
 
-/// Carries out a put, a get and a delete. A server without room has answered as well as it can.
-fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
+/// Carries out a put, a get and a delete of one key by Memcached's text protocol. A server without room has answered as well
+/// as it can.
+pub(crate) fn exchange(site: &Site, place: usize, key: &str) -> Result<(), String> {
     let address = site.nodes()[place].server.address();
     let ask = |request: String, end: &[u8]| {
         conversation(address, request.as_bytes(), end).ok_or("it does not answer".to_owned())

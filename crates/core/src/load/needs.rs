@@ -5,7 +5,7 @@ use super::error::LoadError;
 use crate::store::{Capabilities, Profile};
 use crate::workload::{Dataset, GroupPlan, Kind, PhasePlan};
 
-/// What stores lack that write fields apart, in words.
+/// Name of the ability that stores lack which write fields apart.
 pub const FIELDS_IN_BATCHES: &str = "batches of records with several fields";
 
 /// An ability that some stores lack.

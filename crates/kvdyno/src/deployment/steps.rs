@@ -66,7 +66,7 @@ pub enum StepError {
 /// Output and time of a command line that succeeded.
 #[derive(Clone, Debug)]
 pub struct StepDone {
-    /// What it printed on standard output.
+    /// Text that it printed on standard output.
     pub out: String,
 }
 
@@ -95,7 +95,7 @@ pub struct Steps<'a> {
 enum Attempts {
     /// One.
     Once,
-    /// As many as it takes until one succeeds, within this time.
+    /// Attempts until one succeeds, within this time.
     Until(Duration),
 }
 

@@ -1,4 +1,4 @@
-//! What other sites take from a board: an Atom feed of its steps, and a badge for each suite and store.
+//! Atom feed of a board's steps, and a badge for each suite and store, which other sites take.
 
 use std::collections::BTreeMap;
 

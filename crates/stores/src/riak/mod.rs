@@ -17,8 +17,7 @@ use std::time::Duration;
 
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, Connection, ErrorClass, Figure, Joined, Profile, RequestError, Store, Threading,
-    ThreadingOf, Transport,
+    Answer, Connection, Figure, Joined, Profile, Store, Threading, ThreadingOf, Transport,
 };
 
 use crate::entry::{Entry, boxed, threading_of};
@@ -26,7 +25,7 @@ use crate::error::StoreError;
 use crate::url::StoreUrl;
 use crate::wire::{
     self, Dialogue, Effect, Endpoint, MalformedAnswer, Protocol, Sent, Stream, WireTransport,
-    unexpected,
+    reach_one, unexpected,
 };
 
 pub use client::RiakClient;
@@ -143,16 +142,8 @@ impl Wire {
     /// that can be reached. Each has the time that a request may take.
     async fn reach(&self) -> Answer<(Dialogue, &Endpoint)> {
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
-        let mut error = None;
-        for number in 0..self.nodes.len() {
-            let node = &self.nodes[(first + number) % self.nodes.len()];
-            match node.bounded(greet(node)).await {
-                Ok(dialogue) => return Ok((dialogue, node)),
-                Err(refusal) if refusal.class == ErrorClass::Rejected => return Err(refusal),
-                Err(refusal) => error = error.or(Some(refusal)),
-            }
-        }
-        Err(error.unwrap_or_else(|| RequestError::failed(ErrorClass::Refused, "no node")))
+        let (dialogue, number) = reach_one(&self.nodes, first, greet).await?;
+        Ok((dialogue, &self.nodes[number]))
     }
 
     /// Connects, and asks with `questions` within the time that a request may take.

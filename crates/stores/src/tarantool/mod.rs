@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use kvdyno_core::load::Need;
 use kvdyno_core::store::{
-    Answer, BoxedStore, Connection, Copies, ErrorClass, Figure, Joined, NodeCopy, Profile,
-    RequestError, Store, Threading, ThreadingOf, Transport,
+    Answer, BoxedStore, Connection, Copies, Figure, Joined, NodeCopy, Profile, RequestError, Store,
+    Threading, ThreadingOf, Transport,
 };
 
 use crate::entry::{Entry, boxed, threading_of};
@@ -25,6 +25,7 @@ use crate::incarnations::{Incarnations, ServerIncarnations};
 use crate::url::StoreUrl;
 use crate::wire::{
     self, Dialogue, Endpoint, MalformedAnswer, Protocol, ReachOptions, Stream, WireTransport,
+    reach_one,
 };
 
 pub use client::TarantoolClient;
@@ -194,21 +195,11 @@ impl Wire {
     /// Returns a connection to the server that takes writes: the last one that did, or the first after it. Each has the time
     /// that a request may take.
     async fn reach(&self) -> Answer<(Dialogue, &Endpoint)> {
-        let first = self.place.last.load(Ordering::Relaxed);
-        let mut error = None;
-        for number in 0..self.servers.len() {
-            let place = (first + number) % self.servers.len();
-            let server = &self.servers[place];
-            match server.bounded(profile::greet(server, &self.place)).await {
-                Ok(dialogue) => {
-                    self.place.last.store(place, Ordering::Relaxed);
-                    return Ok((dialogue, server));
-                }
-                Err(refusal) if refusal.class == ErrorClass::Rejected => return Err(refusal),
-                Err(refusal) => error = error.or(Some(refusal)),
-            }
-        }
-        Err(error.unwrap_or_else(|| RequestError::failed(ErrorClass::Refused, "no server")))
+        let last = self.place.last.load(Ordering::Relaxed);
+        let greet = async |server: &Endpoint| profile::greet(server, &self.place).await;
+        let (dialogue, number) = reach_one(&self.servers, last, greet).await?;
+        self.place.last.store(number, Ordering::Relaxed);
+        Ok((dialogue, &self.servers[number]))
     }
 }
 

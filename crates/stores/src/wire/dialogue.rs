@@ -13,6 +13,30 @@ pub(crate) fn is_closed(error: &RequestError) -> bool {
     error.class == ErrorClass::Refused && error.connection_lost
 }
 
+/// Connects to one of `servers`: to the one that has the number `first` (counted round), else to the first after it that
+/// `greet` succeeds with. Returns the connection and the server's number. Each has the time that a request may take.
+///
+/// # Errors
+/// A refusal of credentials, which every server would repeat; else the error of the first that was tried.
+#[cfg(any(feature = "riak", feature = "tarantool"))]
+pub(crate) async fn reach_one(
+    servers: &[Endpoint],
+    first: usize,
+    greet: impl AsyncFn(&Endpoint) -> Answer<Dialogue>,
+) -> Answer<(Dialogue, usize)> {
+    let mut error = None;
+    for tried in 0..servers.len() {
+        let number = first.wrapping_add(tried) % servers.len();
+        let server = &servers[number];
+        match server.bounded(greet(server)).await {
+            Ok(dialogue) => return Ok((dialogue, number)),
+            Err(refusal) if refusal.class == ErrorClass::Rejected => return Err(refusal),
+            Err(refusal) => error = error.or(Some(refusal)),
+        }
+    }
+    Err(error.unwrap_or_else(|| RequestError::failed(ErrorClass::Refused, "no server")))
+}
+
 /// A connection on which requests are answered one by one.
 pub(crate) struct Dialogue {
     stream: Stream,

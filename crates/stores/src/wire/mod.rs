@@ -33,6 +33,8 @@ use kvdyno_core::store::Answer;
 
 pub(crate) use connection::Effect;
 pub(crate) use decimal::{parse_decimal, parse_short_line, push_decimal};
+#[cfg(any(feature = "riak", feature = "tarantool"))]
+pub(crate) use dialogue::reach_one;
 pub(crate) use dialogue::{Dialogue, is_closed};
 pub use endpoint::Endpoint;
 #[cfg(any(feature = "cassandra", feature = "mongodb", feature = "aerospike"))]
