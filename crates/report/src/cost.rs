@@ -59,7 +59,11 @@ fn servers_of(run: &StoreRun) -> usize {
     if let Some(testbed) = &run.testbed {
         return testbed.nodes.len().max(1);
     }
-    let servers = run.store.url.split_once("://").map_or("", |(_, rest)| rest);
+    let (scheme, servers) = run.store.url.split_once("://").unwrap_or_default();
+    // Such a URL names servers that watch, and not those that serve.
+    if scheme.ends_with("+sentinel") {
+        return 1;
+    }
     servers.split(['/', '?']).next().unwrap_or_default().split(',').count()
 }
 
@@ -235,9 +239,12 @@ mod tests {
         let mut sharded = run(3, 90_000.0);
         assert_eq!(servers_of(&sharded), 3);
         sharded.testbed = None;
-        for (url, servers) in
-            [("map:", 1), ("redis://h/2", 1), ("redis+sharded://a,b:7,c?hash=mix", 3)]
-        {
+        for (url, servers) in [
+            ("map:", 1),
+            ("redis://h/2", 1),
+            ("redis+sentinel://a,b,c/m", 1),
+            ("redis+sharded://a,b:7,c?hash=mix", 3),
+        ] {
             url.clone_into(&mut sharded.store.url);
             assert_eq!(servers_of(&sharded), servers, "{url}");
         }

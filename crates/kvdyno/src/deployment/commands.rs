@@ -130,7 +130,8 @@ fn status(path: &Path) -> Result<Exit, Failure> {
         let interrupt = signals::watch().map_err(Failure::internal)?;
         let logs = record.folder().join("logs");
         std::fs::create_dir_all(&logs).map_err(Failure::internal)?;
-        let mut steps = Steps::new(&interrupt, &logs, file.step_within);
+        let mut steps =
+            Steps::new(&interrupt, &logs, file.step_within).in_folder(&record.entry.begun_in);
         for line in of_machines(&file, &record, &file.ready) {
             let answers = steps.run("status", std::slice::from_ref(&line));
             let machine = line.machine.unwrap_or_default();
@@ -176,7 +177,8 @@ fn extend(path: &Path, by: Duration) -> Result<Exit, Failure> {
         let interrupt = signals::watch().map_err(Failure::internal)?;
         let logs = record.folder().join("logs");
         std::fs::create_dir_all(&logs).map_err(Failure::internal)?;
-        let mut steps = Steps::new(&interrupt, &logs, file.step_within);
+        let mut steps =
+            Steps::new(&interrupt, &logs, file.step_within).in_folder(&record.entry.begun_in);
         steps.run("extend", &lines).map_err(failure)?;
         record.note(|entry| entry.expires = expires)?;
         say!("{} ends at {}", record.entry.tag, moment(expires));

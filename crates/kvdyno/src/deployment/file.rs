@@ -427,6 +427,7 @@ impl Reader<'_> {
         let counted = |kinds: BTreeMap<String, Scalar>| {
             let mut each = Vec::new();
             for (kind, count) in kinds {
+                let kind = expand(&kind)?;
                 let count = expand(&count.text())?;
                 let number: Option<u32> = count.parse().ok().filter(|number| *number <= 100_000);
                 let wrong = || {

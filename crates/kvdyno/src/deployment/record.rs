@@ -26,7 +26,7 @@ const OWNER: &str = "owner.lock";
 /// Random bytes of a tag.
 const TAG_BYTES: usize = 4;
 
-/// DeploymentStage of a deployment.
+/// Stage of a deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeploymentStage {
@@ -65,10 +65,12 @@ pub struct RecordEntry {
     pub tag: String,
     /// Deployment file, as an absolute path.
     pub file: PathBuf,
-    /// DeploymentStage that was begun last.
+    /// Stage that was begun last.
     pub stage: DeploymentStage,
     /// Begin, seconds since 1970.
     pub begun: u64,
+    /// Folder in which its commands run: that of the kvdyno which made it.
+    pub begun_in: PathBuf,
     /// Moment at which its machines end by themselves, seconds since 1970.
     pub expires: u64,
     /// Variables of the file with their values.
@@ -117,7 +119,7 @@ fn root() -> Option<PathBuf> {
     let state = of(STATE_VARIABLE)
         .or_else(|| of("XDG_STATE_HOME").map(|state| state.join("kvdyno")))
         .or_else(|| of("HOME").map(|home| home.join(".local/state/kvdyno")))?;
-    Some(state.join("deployments"))
+    std::path::absolute(state.join("deployments")).ok()
 }
 
 impl Record {
@@ -147,8 +149,18 @@ impl Record {
             let begun = now();
             let (stage, expires) = (DeploymentStage::Create, begun + lives.as_secs());
             let (machines, tuned) = (Vec::new(), false);
-            let entry =
-                RecordEntry { tag, file, stage, begun, expires, variables, machines, tuned };
+            let begun_in = std::env::current_dir()?;
+            let entry = RecordEntry {
+                tag,
+                file,
+                stage,
+                begun,
+                begun_in,
+                expires,
+                variables,
+                machines,
+                tuned,
+            };
             let record = Record { entry, folder, _owner: owner };
             record.write()?;
             // Also the names of the folders above must be there after a loss of power.
@@ -236,7 +248,16 @@ pub fn of_file(file: &Path) -> Vec<FoundRecord> {
 
 fn found(folder: &Path) -> Option<FoundRecord> {
     let read = || serde_json::from_slice::<RecordEntry>(&fs::read(folder.join(RECORD)).ok()?).ok();
-    read()?;
+    if read().is_none() {
+        let record = folder.join(RECORD);
+        if record.exists() {
+            warn_user!(
+                "kvdyno: {} cannot be read; look for the machines of this tag yourself, then remove the folder",
+                record.display()
+            );
+        }
+        return None;
+    }
     let owner = Lock::attempt(&folder.join(OWNER)).ok()?;
     // Again, under the lock: its owner may have changed it, or have ended.
     let entry = read()?;

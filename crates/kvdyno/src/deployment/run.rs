@@ -85,7 +85,7 @@ fn around(path: &Path, mut arguments: RunArguments) -> Result<Exit, Failure> {
 fn finish(file: &LifeFile, mut record: Record, logs: &Path, exit: Exit) -> Result<Exit, Failure> {
     let keep = match file.keep {
         Keep::Never => false,
-        Keep::OnFailure => exit != Exit::Done,
+        Keep::OnFailure => !matches!(exit, Exit::Done | Exit::Interrupted),
         Keep::Always => true,
     };
     if !keep {

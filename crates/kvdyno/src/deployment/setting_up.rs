@@ -23,7 +23,7 @@ pub fn bring_up(
     logs: &Path,
     interrupt: &Interrupt,
 ) -> Result<PathBuf, Failure> {
-    let mut steps = Steps::new(interrupt, logs, file.step_within);
+    let mut steps = Steps::new(interrupt, logs, file.step_within).in_folder(&record.entry.begun_in);
     prepare_machines(file, record, &mut steps)?;
     let disclosed = tune_all(file, record, &mut steps)?;
     written::write(file, record, &steps.times, disclosed)

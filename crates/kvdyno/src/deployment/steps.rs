@@ -15,7 +15,7 @@ use kvdyno_core::ground::numbers;
 use kvdyno_core::load::Interrupt;
 use kvdyno_core::redact;
 use kvdyno_testbed::process::end_with_parent;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 use super::environment::Environment;
 
@@ -23,6 +23,8 @@ use super::environment::Environment;
 const AT_ONCE: usize = 64;
 /// Time between two looks at a command line.
 const LOOK: Duration = Duration::from_millis(20);
+/// Time that a command line has to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(30);
 /// Time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(10);
 /// Pause between two runs of a command line that is to succeed at last.
@@ -35,7 +37,7 @@ const LINE_SHOWN: usize = 300;
 /// Command line of a step.
 #[derive(Clone, Debug)]
 pub struct StepLine {
-    /// DeployedMachine that it is for; `None` for the deployment as a whole.
+    /// Machine that it is for; `None` for the deployment as a whole.
     pub machine: Option<String>,
     /// The line, for `sh -c`.
     pub line: String,
@@ -51,7 +53,7 @@ pub enum StepError {
     Failed {
         /// Name of the step.
         step: String,
-        /// DeployedMachine, after " on ", if it was for one.
+        /// Machine, after " on ", if it was for one.
         place: String,
         /// Description of how it failed.
         why: String,
@@ -63,7 +65,7 @@ pub enum StepError {
     Interrupted(String),
 }
 
-/// Output and time of a command line that succeeded.
+/// Output of a command line that succeeded.
 #[derive(Clone, Debug)]
 pub struct StepDone {
     /// Text that it printed on standard output.
@@ -86,6 +88,8 @@ pub struct Steps<'a> {
     logs: PathBuf,
     /// Longest time for one command line.
     within: Duration,
+    /// Folder in which command lines run; `None` for that of this process.
+    folder: Option<PathBuf>,
     /// Steps that are done.
     pub times: Vec<StepTime>,
 }
@@ -110,7 +114,14 @@ struct Queue<'a> {
 impl<'a> Steps<'a> {
     /// Makes a runner that stops at the interrupt.
     pub fn new(interrupt: &'a Interrupt, logs: &Path, within: Duration) -> Steps<'a> {
-        Steps { interrupt, logs: logs.to_owned(), within, times: Vec::new() }
+        Steps { interrupt, logs: logs.to_owned(), within, folder: None, times: Vec::new() }
+    }
+
+    /// Runs command lines in this folder, in which relative names of the file mean what they meant at first.
+    #[must_use]
+    pub fn in_folder(mut self, folder: &Path) -> Self {
+        self.folder = Some(folder.to_owned());
+        self
     }
 
     /// Runs all lines of a step, side by side. Returns their output, in their order.
@@ -242,7 +253,7 @@ impl<'a> Steps<'a> {
         let (mut out, mut err) = files().ok_or_else(|| {
             failed("was not run".to_owned(), "no file can be made for its output".to_owned())
         })?;
-        let child = spawn(step, line, &out, &err);
+        let child = spawn(step, (line, self.folder.as_deref()), &out, &err);
         let mut child =
             child.map_err(|error| failed("was not run".to_owned(), error.to_string()))?;
         let ended = self.wait(&mut child, until, stop);
@@ -272,8 +283,7 @@ impl<'a> Steps<'a> {
                     continue;
                 }
             };
-            let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
-            let _ = child.wait();
+            end(child);
             return over;
         }
     }
@@ -291,6 +301,21 @@ impl<'a> Steps<'a> {
     }
 }
 
+/// Ends a command line with all that it started. A tool that is asked to end still notes what it has made, so that it can be
+/// destroyed; who does not end is killed.
+fn end(child: &mut Child) {
+    let group = Pid::from_child(child);
+    let _ = kill_process_group(group, Signal::TERM);
+    let until = Instant::now() + GRACE;
+    // The group is there as long as one of its processes is.
+    while test_kill_process_group(group).is_ok() && Instant::now() < until {
+        let _ = child.try_wait();
+        std::thread::sleep(LOOK);
+    }
+    let _ = kill_process_group(group, Signal::KILL);
+    let _ = child.wait();
+}
+
 /// End of a command line.
 enum Ended {
     Well,
@@ -299,13 +324,22 @@ enum Ended {
     Stopped,
 }
 
-fn spawn(step: &str, line: &StepLine, out: &File, err: &File) -> std::io::Result<Child> {
+fn spawn(
+    step: &str,
+    (line, folder): (&StepLine, Option<&Path>),
+    out: &File,
+    err: &File,
+) -> std::io::Result<Child> {
     let mut command = Command::new("sh");
     command.args(["-c", &line.line]).stdin(Stdio::null());
     command.stdout(out.try_clone()?).stderr(err.try_clone()?);
     let environment = line.environment.iter().map(|(name, value)| (name, value));
     // Ctrl-C is kvdyno's to hear: what was begun is undone in order.
     command.envs(environment).env("STEP", step).process_group(0);
+    // One that is gone must not keep machines from being destroyed.
+    if let Some(folder) = folder.filter(|folder| folder.is_dir()) {
+        command.current_dir(folder);
+    }
     end_with_parent(&mut command);
     command.spawn()
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::machines::MachineKind;
 
 /// Folder of a machine that holds former values; below the root, also of a fake one.
-const KEPT: &str = "/var/tmp/kvdyno-tune";
+pub const KEPT: &str = "/var/tmp/kvdyno-tune";
 /// Most processors whose mask can be written.
 const MOST_PROCESSORS: usize = 1024;
 

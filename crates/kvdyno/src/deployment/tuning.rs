@@ -59,7 +59,10 @@ pub fn put_all_back(file: &LifeFile, record: &Record, steps: &mut Steps<'_>) {
             steps.run("put-back", &lines).map_err(failure)
         });
         let told = |name: &str, why: &str| {
-            warn_user!("kvdyno: {name}: settings of the kernel are not put back{why}");
+            warn_user!(
+                "kvdyno: {name}: settings of the kernel are not put back{why}; the former values are in {} there",
+                tune::KEPT
+            );
         };
         match done {
             Ok(done) => {

@@ -33,7 +33,10 @@ pub fn undo(mut record: Record, logs: Option<&Path>) -> Result<(), Failure> {
     let own = record.folder().join("logs");
     let logs = logs.unwrap_or(&own);
     std::fs::create_dir_all(logs).map_err(Failure::internal)?;
-    record.note(|entry| entry.stage = DeploymentStage::Destroy)?;
+    // A full disk is no reason to let machines run.
+    if let Err(failure) = record.note(|entry| entry.stage = DeploymentStage::Destroy) {
+        failure.print();
+    }
     let file = file_of(&record)?;
     // Another one: an interrupt that ended the work before ends nothing of this.
     let interrupt = signals::watch().map_err(Failure::internal)?;
@@ -42,7 +45,10 @@ pub fn undo(mut record: Record, logs: Option<&Path>) -> Result<(), Failure> {
     destroy(&file, &record, logs, &interrupt)
         .map_err(|why| Failure::unavailable(format!("{why}; {advice}")))?;
     record.forget()?;
-    warn_user!("kvdyno: nothing of {tag} is left");
+    match file.sweep {
+        Some(_) => warn_user!("kvdyno: nothing of {tag} is left"),
+        None => warn_user!("kvdyno: {tag} is destroyed; without `sweep` nothing was looked for"),
+    }
     Ok(())
 }
 
@@ -63,7 +69,7 @@ fn destroy(
     logs: &Path,
     interrupt: &Interrupt,
 ) -> Result<(), Failure> {
-    let mut steps = Steps::new(interrupt, logs, file.step_within);
+    let mut steps = Steps::new(interrupt, logs, file.step_within).in_folder(&record.entry.begun_in);
     put_all_back(file, record, &mut steps);
     let lines = of_deployment(file, record, &file.destroy);
     let destroyed = steps.run(DeploymentStage::Destroy.word(), &lines).map_err(failure);
@@ -86,7 +92,8 @@ fn until_two_are_empty(
 ) -> Result<(), Failure> {
     let run = |name: &str, line: &str| {
         let lines = StepLines { all: vec![line.to_owned()], ..StepLines::default() };
-        let mut steps = Steps::new(interrupt, logs, file.step_within);
+        let mut steps =
+            Steps::new(interrupt, logs, file.step_within).in_folder(&record.entry.begun_in);
         let done = steps.run(name, &of_deployment(file, record, &lines)).map_err(failure)?;
         let told = done.into_iter().map(|done| done.out).collect::<String>();
         let lines = told.lines().map(str::trim).filter(|line| !line.is_empty());

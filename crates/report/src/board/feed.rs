@@ -21,7 +21,7 @@ pub(super) fn atom(steps: &[ListedStep], latest: &str) -> String {
     steps.sort_by(|a, b| b.when().cmp(a.when()));
     let entry = |step: &&ListedStep| {
         let [file, title, when] = [step.file(), &step.text(), step.when()].map(escaped);
-        let id = fnv_1a(format!("{file} {when} {title}").bytes());
+        let id = fnv_1a(step.identity().bytes());
         format!(
             "<entry><id>urn:kvdyno:step:{id:016x}</id><title>{title}</title><updated>{when}</updated>\
              <link href=\"{file}\"/></entry>\n"

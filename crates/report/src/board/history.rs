@@ -53,6 +53,8 @@ pub(super) struct HistoryChart {
 pub(super) struct StepDescription {
     /// Time at which the first result with it was measured.
     pub when: String,
+    /// Figure that it is a step of.
+    pub what: &'static str,
     pub text: String,
     pub is_worse: bool,
 }
@@ -112,6 +114,7 @@ pub(super) fn chart(
         let (change, since) = (100.0 * step.change, name(first));
         StepDescription {
             when: first.when.clone(),
+            what,
             text: format!(
                 "{what} {change:+.1} % ({old} → {new}) since {since}; before it {}",
                 name(before)

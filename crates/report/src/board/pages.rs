@@ -10,6 +10,7 @@ use super::history::{Drawn, HistoryChart, Kin, StepDescription, chart, day};
 use super::steps::Steps;
 use super::{Board, REPORTS, Skipped};
 use crate::html::script_json;
+use kvdyno_core::ground::hash::fnv_1a;
 use kvdyno_core::ground::numbers::{duration_text, grouped, significant};
 
 /// Most steps (the latest) and most skipped files (the first) on the first page; the page also gives their total number.
@@ -36,7 +37,8 @@ pub(super) fn store_file(name: &str) -> String {
 
 /// Returns the file name of the badge of a store in a suite.
 pub(super) fn badge_file(suite: &str, store: &str) -> String {
-    format!("badge-{}-{}.svg", slug(suite), slug(store))
+    // No slug has a dot: two pairs never share a file.
+    format!("badge-{}.{}.svg", slug(suite), slug(store))
 }
 
 /// Turns a name into one that files can have: plain names stay, others are told apart by a hash.
@@ -47,9 +49,7 @@ fn slug(name: &str) -> String {
     }
     let plain: String =
         name.to_ascii_lowercase().chars().filter(|c| is_plain(*c)).take(40).collect();
-    let number = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let number = fnv_1a(name.bytes());
     format!("{plain}-{number:016x}")
 }
 
@@ -86,6 +86,11 @@ impl ListedStep {
     /// Returns the time at which the first result with it was measured.
     pub fn when(&self) -> &str {
         &self.step.when
+    }
+
+    /// Returns what names it whichever results come after it: its figure, place, and first result.
+    pub fn identity(&self) -> String {
+        format!("{} {} {} {}", self.file, self.place, self.step.what, self.step.when)
     }
 
     /// Returns the file of its store's page.

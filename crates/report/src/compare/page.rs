@@ -26,7 +26,9 @@ const COLUMNS: usize = 60;
 /// # Errors
 /// [`HtmlError`] if a histogram of a result cannot be decoded.
 pub fn page(report: &ComparisonReport, sides: &[Source]) -> Result<String, HtmlError> {
-    let sides = distinct(sides);
+    let mut sides = distinct(sides);
+    let unseen = sides.len().saturating_sub(MOST_RUNS);
+    sides.truncate(MOST_RUNS);
     let charts = charts(&sides)?;
     let mut document = document(report, Vec::new());
     document.title = sides.iter().map(|side| side.label.as_str()).collect::<Vec<_>>().join(" and ");
@@ -43,7 +45,7 @@ pub fn page(report: &ComparisonReport, sides: &[Source]) -> Result<String, HtmlE
         ..Section::untitled("setup", None, vec![setup(&sides)])
     });
     let chart = Block::Chart { id: "charts", is_empty: false };
-    let mut blocks = left_out(&sides);
+    let mut blocks = left_out(&sides, unseen);
     blocks.push(chart);
     document.sections.push(Section {
         title: "Charts",
@@ -69,11 +71,14 @@ fn drawn_trials(sides: &[Source]) -> usize {
     (MOST_RUNS / sides.len().max(1)).max(1)
 }
 
-fn left_out(sides: &[Source]) -> Vec<Block> {
+/// Returns what of the sides is not drawn; `unseen` sides are left out as a whole.
+fn left_out(sides: &[Source], unseen: usize) -> Vec<Block> {
     let most = drawn_trials(sides);
     let is_cut = sides.iter().any(|side| side.trials.len() > most);
     let text = format!("of each side the first {most} trials are drawn");
-    is_cut.then(|| Block::sentence(text)).into_iter().collect()
+    let others = format!("{unseen} more results are in the differences and not in the charts");
+    let others = (unseen > 0).then(|| Block::sentence(others));
+    is_cut.then(|| Block::sentence(text)).into_iter().chain(others).collect()
 }
 
 /// Draws the measured phases of the first side, each with the runs of every side.

@@ -5,6 +5,7 @@ use kvdyno_core::ground::numbers::{duration_text, grouped};
 use kvdyno_core::verdict::ClaimStatus;
 
 use super::write::escaped;
+use crate::cost::servers_line;
 use crate::document::Document;
 use crate::document::subject::Subject;
 use crate::result::{PhaseResult, StoreRun};
@@ -22,7 +23,7 @@ pub(super) fn write(subject: &Subject<'_>, document: &Document) -> String {
     let verdicts: String = runs.map(|(run, name)| verdict(run, name)).collect();
     let cost = match &subject.result.cost {
         Some(cost) if cost.hourly() > 0.0 => {
-            format!("Servers cost {} {} an hour.", cost.hourly(), escaped(&cost.currency))
+            format!("{}.", escaped(&servers_line(cost)))
         }
         _ => "Cost: not stated (--servers).".to_owned(),
     };
@@ -68,22 +69,30 @@ fn rows(run: &StoreRun, name: &str) -> String {
         let figures = main_row(phase).ok();
         let p99 = figures.as_ref().and_then(|row| row.latency.p99);
         let bound = if figures.as_ref().is_some_and(|row| row.lower_bound) { "≥ " } else { "" };
-        let wrong = phase.tally.as_ref().map_or(0, |tally| tally.illegal())
-            + phase.writes.as_ref().map_or(0, |writes| writes.lost);
+        let lost = phase.writes.as_ref().map_or(0, |writes| writes.lost);
+        let wrong = phase.tally.as_ref().map(|tally| tally.illegal() + lost);
         let sides = phase.account.iter().flat_map(|account| account.sides());
         let silent = sides.filter_map(|(_, side)| side.unavailable_ns).max();
         let cells = [
             phase.rate().map_or("–".to_owned(), grouped),
             p99.map_or("–".to_owned(), |p99| format!("{bound}{}", duration_text(p99))),
             grouped(phase.unsuccessful() as f64),
-            grouped(wrong as f64),
+            wrong.map_or("–".to_owned(), |wrong| grouped(wrong as f64)),
             silent.map_or("–".to_owned(), |ns| duration_text(ns as f64)),
         ];
         let cells: String =
             cells.iter().map(|cell| format!("<td>{}</td>", escaped(cell))).collect();
         format!("<tr><td>{} · {}</td>{cells}</tr>\n", escaped(name), escaped(&phase.label))
     };
-    measured(run).take(MOST_PHASES).map(row).collect()
+    let shown: String = measured(run).take(MOST_PHASES).map(row).collect();
+    let more = match measured(run).count().saturating_sub(MOST_PHASES) {
+        0 => String::new(),
+        more => format!(
+            "<tr><td colspan=\"6\">{} · {more} more phases: see Figures</td></tr>\n",
+            escaped(name)
+        ),
+    };
+    shown + &more
 }
 
 fn verdict(run: &StoreRun, name: &str) -> String {

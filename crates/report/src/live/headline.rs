@@ -34,6 +34,8 @@ pub(super) struct Headline {
     /// Requests that did not succeed: in the phase, and in the last second.
     errors: u64,
     errors_now: u64,
+    /// True if the phase judges its reads.
+    judges: bool,
     /// Wrong reads and lost records, in all phases of the store.
     wrong: u64,
     lost: u64,
@@ -66,6 +68,7 @@ impl Headline {
             slo: claims.iter().find(|claim| claim.is_about_p99()).cloned(),
             errors: phase.troubles.errors.iter().map(|(_, count)| count).sum(),
             errors_now: phase.latest.failed,
+            judges: phase.plan().verify,
             wrong: of_store().map(wrong).sum(),
             lost: of_store().filter_map(|phase| phase.old).map(|old| old.lost).sum(),
             ..named

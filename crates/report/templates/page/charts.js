@@ -255,23 +255,10 @@ const Charts = (function () {
           const now = chart(element.id).spec;
           if (now.heat) heatMap(u, now.heat);
           if (now.strokes) strokes(u, now.strokes);
-          if (now.limit > 0) limit(u, now.limit);
           words(u, now.marks || []);
         }],
       },
     };
-  }
-
-  // A level that is not to be crossed.
-  function limit(u, at) {
-    clipped(u, (ctx) => {
-      ctx.strokeStyle = colour("soft");
-      ctx.lineWidth = scaled(1) * devicePixelRatio;
-      ctx.setLineDash([2, 4].map((length) => scaled(length) * devicePixelRatio));
-      ctx.beginPath();
-      for (const x of [u.bbox.left, u.bbox.left + u.bbox.width]) ctx.lineTo(x, u.valToPos(at, "y", true));
-      ctx.stroke();
-    });
   }
 
   const chart = (id) => charts.get(id);

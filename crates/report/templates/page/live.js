@@ -119,8 +119,8 @@
     write(element("head-errors"), count(now.errors));
     write(element("head-errors-now"), now.errors_now > 0 ? count(now.errors_now) + " in the last second" : "in this phase");
     dress(element("head-errors").parentElement, "big" + (now.errors_now > 0 ? " trouble" : ""));
-    write(element("head-wrong"), count(now.wrong + now.lost));
-    write(element("head-lost"), now.wrong + now.lost === 0 ? "reads are judged as they are made" : [now.wrong > 0 ? count(now.wrong) + " wrong" : "", now.lost > 0 ? count(now.lost) + " lost" : ""].filter(Boolean).join(", "));
+    write(element("head-wrong"), now.judges ? count(now.wrong + now.lost) : "–");
+    write(element("head-lost"), !now.judges ? "reads of this phase are not judged" : now.wrong + now.lost === 0 ? "reads are judged as they are made" : [now.wrong > 0 ? count(now.wrong) + " wrong" : "", now.lost > 0 ? count(now.lost) + " lost" : ""].filter(Boolean).join(", "));
     dress(element("head-wrong").parentElement, "big" + (now.wrong + now.lost > 0 ? " trouble" : ""));
   }
 

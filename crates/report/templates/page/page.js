@@ -248,7 +248,6 @@ const Page = (function () {
   // Latency as the head of a live page shows it: the p99 is what is looked at.
   const HEAD = [{ key: "max", name: "max", dash: 3, width: 0.9, alpha: 0.55 }, { key: "p99_9", name: "99.9 %", dash: 2, width: 1.2 },
     { key: "p99", name: "99 %", dash: 0, width: 2.4 }, { key: "p50", name: "50 %", dash: 1, width: 1.4 }];
-  let limit = null;
   function head(phase) {
     if (!element("latency")) return;
     const clock = phase.open ? "response" : "service";
@@ -258,7 +257,7 @@ const Page = (function () {
       const name = several() && phase.runs.length > 1 ? data.stores[run.store] : band.name;
       return [{ ...band, name, store: run.store, x: run.start.map((at, i) => at + run.length[i] / 2), y: bands[band.key], text: latencyText }];
     }));
-    if (lines.length) draw("latency", overTime(phase, { y: AXES.latency, lines, legend: false, limit, xTitle: undefined }));
+    if (lines.length) draw("latency", overTime(phase, { y: AXES.latency, lines, legend: false, xTitle: undefined }));
     else remove("latency");
   }
 
@@ -411,6 +410,6 @@ const Page = (function () {
   for (const id of ["from", "to"]) element(id).addEventListener("change", () => look([+element("from").value, +element("to").value]));
   element("whole").addEventListener("click", () => look(null));
   drawAll(Math.max(data.phases.findIndex((phase) => !phase.prepares), 0));
-  return { drawAll, show, refine, limitTo: (at) => { limit = at; }, replace: (next) => { data = next; }, data: () => data, looksCloser: () => stretch !== null,
+  return { drawAll, show, refine, replace: (next) => { data = next; }, data: () => data, looksCloser: () => stretch !== null,
     whoHasFiner: (asked) => { finer = asked; } };
 })();

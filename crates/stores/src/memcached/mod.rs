@@ -68,8 +68,8 @@ pub const ENTRY: Entry = Entry {
     operations: "mg, ms (T for a time to live), md, each to the server of its key; a batch is several of \
                  them in one write to each server; docs/stores/memcached.md",
     durability: "none",
-    consistency: "linearizable, Hazelcast read after write; records may vanish at any time, a miss and not a loss, unless the \
-                  URL says may-forget=false",
+    consistency: "linearizable, Hazelcast read after write; records may vanish at any time, a miss and not a loss, unless it is \
+                  not Memcached itself and the URL says may-forget=false",
     example: "memcached://127.0.0.1:11211",
     lacks: &[Need::Scan],
     threading: threading_of::<MemcachedStore>(),

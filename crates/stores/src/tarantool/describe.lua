@@ -5,4 +5,5 @@ for _, replica in pairs(box.info.replication) do
         followers = followers + 1
     end
 end
-return box.info.version, box.cfg.wal_mode, space.engine, tostring(followers), tostring(box.cfg.memtx_memory)
+-- A temporary space is in no log, whatever the mode.
+return box.info.version, space.temporary and 'none' or box.cfg.wal_mode, space.engine, tostring(followers), tostring(box.cfg.memtx_memory)

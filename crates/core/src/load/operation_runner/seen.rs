@@ -11,8 +11,8 @@ use crate::measure::Nanos;
 use crate::store::{ErrorClass, RequestError};
 use crate::verify::stamp;
 
-/// Longest time that gets look for what was put. It ends before a phase that is over abandons its requests, so that no write
-/// that was never seen goes uncounted.
+/// Longest time that gets look for what was put, and longest time after the end of the phase. Both end before a phase that is
+/// over abandons its requests, so that no write that was never seen goes uncounted.
 const LONGEST: Duration = Duration::from_secs(4);
 const _: () = assert!(LONGEST.as_millis() < GRACE.as_millis());
 
@@ -43,13 +43,13 @@ impl<P: RequestClock> OperationRunner<'_, P> {
             issued.due = issued.due.map(|_| ended.done);
             return false;
         }
-        match self.look(issued.operation.size, ended.missed, ended.done.saturating_sub(*begun)) {
+        match self.look(issued.operation.size, ended.missed, *begun, ended.done) {
             // That a replica has not heard of the record yet is no miss.
             Look::Again => ended.missed = 0,
             Look::Seen => return true,
             Look::Never => {
                 // The put was acknowledged: what failed is a get.
-                let message = "no get found what was put for 4 s";
+                let message = "no get found what was put, within 4 s";
                 ended.error = Some(RequestError::failed(ErrorClass::Timeout, message));
                 return true;
             }
@@ -58,10 +58,12 @@ impl<P: RequestClock> OperationRunner<'_, P> {
     }
 
     #[cold]
-    fn look(&self, size: u32, missed: u32, waited: Nanos) -> Look {
+    fn look(&self, size: u32, missed: u32, begun: Nanos, now: Nanos) -> Look {
+        let longest = LONGEST.as_nanos() as Nanos;
+        let is_over = |since: Nanos| now > since.saturating_add(longest);
         match () {
             () if missed == 0 && self.shows_own(size) => Look::Seen,
-            () if waited > LONGEST.as_nanos() as Nanos => Look::Never,
+            () if is_over(begun) || is_over(self.worker.deadline()) => Look::Never,
             () => Look::Again,
         }
     }

@@ -36,5 +36,5 @@ fn a_write_that_no_get_sees_fails_after_four_seconds() {
     let result = scratch.result("r");
     let errors = &result["runs"][0]["phases"][1]["errors"];
     assert_eq!(errors[0]["count"], 1, "{errors}\n{}", ended.err);
-    assert!(errors.to_string().contains("no get found what was put for 4 s"), "{errors}");
+    assert!(errors.to_string().contains("no get found what was put, within 4 s"), "{errors}");
 }

@@ -24,7 +24,7 @@ until_it() {
 # The exit code of the command before, under a name.
 code() { echo "$1 $?" >> codes; echo "$1 after $SECONDS s"; }
 
-# Whether the measured phase of a result has done more than 600 operations: on a busy machine an interval has few.
+# Succeeds once the measured phase of a result has done more than 600 operations: on a busy machine an interval has few.
 has_done_enough() { awk -F, '$4 == "run" { done += $15 } END { exit done <= 600 }' "$1/timeline.csv"; }
 under_load() { until_it has_done_enough "$1"; }
 
